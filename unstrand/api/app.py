@@ -1,0 +1,29 @@
+"""The API under /api/v1: everything that a page shows, as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+
+from unstrand.api import docs, errors, status
+
+if TYPE_CHECKING:
+    from unstrand.service.core import Service
+
+
+def api_app(service: Service) -> FastAPI:
+    """The API over one service; its documentation page asks nothing of any other host."""
+    app = FastAPI(
+        title="unstrand",
+        version="1",
+        description="Where every GPU-hour and dollar of a cluster went.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    app.state.service = service
+    errors.install(app)
+    app.include_router(status.router)
+    docs.install(app)
+    return app

@@ -1,0 +1,68 @@
+"""The parts of a running service and the order in which they start and stop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from collector.store import Store
+from unstrand.service.schedule import Schedule
+from unstrand.service.writer import Writer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Service:
+    """An open store with its writer and background work.
+
+    Stopping: intake first, then background work, then the writer writes what it took, then the
+    file is checkpointed and closed.
+    """
+
+    store: Store
+    writer: Writer
+    schedule: Schedule
+    clock: Callable[[], datetime]
+    started_at: datetime
+    stopping: bool = False
+    closed: bool = False
+
+    @classmethod
+    def over(cls, store: Store, clock: Callable[[], datetime]) -> Service:
+        """The service over an open store, not started yet."""
+        return cls(store, Writer(store), Schedule(clock), clock, clock())
+
+    def start(self) -> None:
+        """Begin to take batches and to run background work."""
+        self.writer.start()
+        self.schedule.start()
+
+    def stop(self) -> None:
+        """Stop in order; safe to call twice."""
+        if self.closed:
+            return
+        self.closed = self.stopping = True
+        try:
+            self.schedule.stop()
+            self.writer.stop()
+            self.store.checkpoint()
+        finally:
+            self.store.close()
+
+    def refuse_intake(self) -> None:
+        """Take nothing new from now on; safe in a signal handler."""
+        self.stopping = True
+
+    def not_ready(self) -> list[str]:
+        """Why no work can be taken now; empty = ready."""
+        if self.stopping:
+            return ["the service is stopping"]
+        reasons = []
+        if not self.writer.alive:
+            reasons.append("the writer has ended: restart the service")
+        if self.store.value("SELECT 1") != 1:
+            reasons.append("the store does not answer")
+        return reasons

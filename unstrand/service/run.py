@@ -1,0 +1,81 @@
+"""Start the service over a store and keep it up until a signal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from collector.errors import StoreBusyError
+from collector.store import Store
+from unstrand.errors import ServiceError
+from unstrand.service.address import announced, find_server, read_address
+from unstrand.service.app import service_app
+from unstrand.service.bind import listen, url_of
+from unstrand.service.core import Service
+from unstrand.service.server import run_server
+
+log = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    """The wall clock of the shell."""
+    return datetime.now(UTC)  # noqa: TID251 - the shell's own clock
+
+
+def serve(
+    db_path: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8501,
+    create: bool = True,
+    clock: Callable[[], datetime] = utc_now,
+    on_ready: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve the store at ``db_path`` until SIGTERM or SIGINT, then stop cleanly and return.
+
+    ``port`` 0 takes a free one. ``on_ready`` gets the address once it answers. Raises ServiceError
+    or StoreError, saying what to do, when it cannot start.
+    """
+    path = Path(db_path).expanduser()
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen(host, port))
+        url = url_of(listener)
+        service = Service.over(_open(path, create=create, clock=clock), clock)
+        stack.callback(service.stop)
+        stack.enter_context(announced(path, url))
+        run_server(
+            service_app(service),
+            listener,
+            on_ready=lambda: on_ready(url),
+            on_stop=service.refuse_intake,
+        )
+
+
+def _open(path: Path, *, create: bool, clock: Callable[[], datetime]) -> Store:
+    left_over = read_address(path)
+    try:
+        store = Store.open(path, clock=clock, create=create)
+    except StoreBusyError as error:
+        raise _held(path) from error
+    if left_over is not None:
+        log.warning(
+            "the service before (pid %d) had no clean stop; what it acknowledged is here",
+            left_over.pid,
+        )
+    return store
+
+
+def _held(path: Path) -> ServiceError:
+    server = find_server(path)
+    if server is not None:
+        return ServiceError(
+            f"{path} is served already at {server.url} by process {server.pid}: open that address, "
+            f"or stop it first (kill {server.pid})"
+        )
+    return ServiceError(
+        f"{path} is held by another process that is no unstrand service: end it "
+        f"(fuser {path} names it), or choose another file with --db"
+    )

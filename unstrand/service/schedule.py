@@ -1,0 +1,74 @@
+"""Work that repeats in the background, with what it did last time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class TaskFigures:
+    """How a repeated task fares; ``last_error`` is None after a good run."""
+
+    runs: int = 0
+    failures: int = 0
+    last_ok_at: datetime | None = None
+    last_duration_s: float | None = None
+    last_error: str | None = None
+
+
+class Schedule:
+    """Runs each task every so often, never twice at once; a failing task does not stop others."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC,
+            executors={"default": ThreadPoolExecutor(2)},
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+        )
+        self.figures: dict[str, TaskFigures] = {}
+
+    def every(self, interval: timedelta, name: str, task: Callable[[], object]) -> None:
+        """Run ``task`` now and then every ``interval``."""
+        self.figures[name] = TaskFigures()
+        self._scheduler.add_job(
+            lambda: self._run(name, task),
+            "interval",
+            seconds=interval.total_seconds(),
+            next_run_time=datetime.now(UTC),  # noqa: TID251 - the scheduler compares with its own clock
+            id=name,
+        )
+
+    def start(self) -> None:
+        """Begin to run tasks."""
+        self._scheduler.start()
+
+    def stop(self) -> None:
+        """Start no more tasks and wait for those that run."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=True)
+
+    def _run(self, name: str, task: Callable[[], object]) -> None:
+        figures = self.figures[name]
+        started = time.monotonic()
+        try:
+            task()
+        except Exception as error:
+            figures.failures += 1
+            figures.last_error = f"{type(error).__name__}: {error}"
+            log.exception("the task %s failed; it runs again at its next turn", name)
+        else:
+            figures.last_ok_at = self._clock()
+            figures.last_error = None
+        finally:
+            figures.runs += 1
+            figures.last_duration_s = time.monotonic() - started
