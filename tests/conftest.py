@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -43,6 +44,23 @@ def proof_size():
     """Full size under `make prove`, a twentieth otherwise: ``proof_size(10_000)`` -> 500."""
     full = os.environ.get("UNSTRAND_PROVE") == "1"
     return lambda count: count if full else max(1, count // 20)
+
+
+@pytest.fixture
+def record_proof():
+    """Write figures with the commit to docs/proofs/NAME.json, under `make prove` only."""
+
+    def record(name: str, **figures: object) -> None:
+        if os.environ.get("UNSTRAND_PROVE") != "1":
+            return
+        git = ["git", "rev-parse", "--short", "HEAD"]
+        commit = subprocess.run(git, cwd=PROJECT, capture_output=True, text=True, check=True)
+        folder = PROJECT / "docs" / "proofs"
+        folder.mkdir(exist_ok=True)
+        figures = {"commit": commit.stdout.strip()} | figures
+        (folder / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
+
+    return record
 
 
 class System:
