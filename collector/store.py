@@ -81,12 +81,11 @@ class Work:
             return 0
         names = ", ".join(f'"{name}"' for name in batch.column_names)
         self._cursor.register("incoming_batch", batch)
-        try:
-            self._cursor.execute(
-                f'INSERT INTO "{table}" ({names}) SELECT {names} FROM incoming_batch'  # noqa: S608 - our own table and column names
-            )
-        finally:
-            self._cursor.unregister("incoming_batch")
+        self._cursor.execute(
+            f'INSERT INTO "{table}" ({names}) SELECT {names} FROM incoming_batch'  # noqa: S608 - our own table and column names
+        )
+        # Not in a finally: in an aborted transaction it fails too and would hide why.
+        self._cursor.unregister("incoming_batch")
         return int(batch.num_rows)
 
     def append_facts(self, facts: Iterable[Fact]) -> int:
