@@ -1,0 +1,120 @@
+"""What the address says is shown: window, cluster, team, user, currency, time zone, language.
+
+The address is the only state, so a link shows the same thing to the next person. Days are calendar
+days of the time zone; the window runs from the first moment of ``first`` to the end of ``last``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from dashboard.words import LANGUAGES
+
+ZONES = ("UTC", "Europe/Berlin", "Asia/Seoul", "America/New_York", "America/Los_Angeles")
+DEFAULT_DAYS = 28
+LONGEST_DAYS = 400
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view of the facts; ``remarks`` name what the address asked for and cannot have."""
+
+    first: date
+    last: date
+    zone: str = "UTC"
+    language: str = "en"
+    cluster: str | None = None
+    team: str | None = None
+    user: str | None = None
+    currency: str | None = None
+    remarks: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    @property
+    def since(self) -> datetime:
+        """The first instant of the window, UTC."""
+        return _midnight(self.first, self.zone)
+
+    @property
+    def until(self) -> datetime:
+        """The first instant after the window, UTC."""
+        return _midnight(self.last + timedelta(days=1), self.zone)
+
+    @property
+    def days(self) -> int:
+        """Calendar days in the window."""
+        return (self.last - self.first).days + 1
+
+    def address(self, **changes: str | None) -> dict[str, str]:
+        """The query of the address of this view, with ``changes``."""
+        query = {
+            "from": self.first.isoformat(),
+            "to": self.last.isoformat(),
+            "tz": self.zone,
+            "lang": self.language,
+            "cluster": self.cluster,
+            "team": self.team,
+            "user": self.user,
+            "currency": self.currency,
+        } | changes
+        return {name: value for name, value in query.items() if value is not None}
+
+
+def read_view(query: Mapping[str, str], known_until: datetime | None, today: date) -> View:
+    """The view that ``query`` asks for; without one, the last four weeks of known facts."""
+    remarks: list[tuple[str, str]] = []
+    zone = _one_of("tz", query, _zone, "UTC", remarks)
+    language = _one_of("lang", query, _language, "en", remarks)
+    last = _last_known_day(known_until, zone, today)
+    first = last - timedelta(days=DEFAULT_DAYS - 1)
+    asked_first = _one_of("from", query, date.fromisoformat, first, remarks)
+    asked_last = _one_of("to", query, date.fromisoformat, last, remarks)
+    if not 0 <= (asked_last - asked_first).days < LONGEST_DAYS:
+        remarks.append(("from..to", f"{asked_first}..{asked_last}"))
+        asked_first, asked_last = first, last
+    return replace(
+        View(asked_first, asked_last, zone, language, remarks=tuple(remarks)),
+        **{name: query.get(name) or None for name in ("cluster", "team", "user", "currency")},
+    )
+
+
+def _one_of(
+    name: str,
+    query: Mapping[str, str],
+    parse: Callable[[str], T],
+    default: T,
+    remarks: list[tuple[str, str]],
+) -> T:
+    raw = query.get(name)
+    if raw is None:
+        return default
+    try:
+        return parse(raw)
+    except (ValueError, KeyError, OSError):
+        remarks.append((name, raw))
+        return default
+
+
+def _zone(raw: str) -> str:
+    ZoneInfo(raw)
+    return raw
+
+
+def _language(raw: str) -> str:
+    if raw not in LANGUAGES:
+        raise ValueError(raw)
+    return raw
+
+
+def _midnight(day: date, zone: str) -> datetime:
+    return datetime.combine(day, time(), ZoneInfo(zone)).astimezone(UTC)
+
+
+def _last_known_day(known_until: datetime | None, zone: str, today: date) -> date:
+    if known_until is None:
+        return today
+    return (known_until - timedelta(microseconds=1)).astimezone(ZoneInfo(zone)).date()
