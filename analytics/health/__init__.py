@@ -1,0 +1,1 @@
+"""Whether the facts can be trusted, and what is broken now."""
