@@ -1,5 +1,4 @@
-"""The one process that owns the store: pages, API, metrics, writer and background work."""
+"""The one process that owns the store: pages, API, metrics, writer and background work.
 
-from unstrand.service.run import serve
-
-__all__ = ["serve"]
+Nothing is imported here: a command that only looks for a running service must not load its pages.
+"""

@@ -17,7 +17,7 @@ LAUNCH = """
 import sys
 from collector.errors import CollectorError
 from unstrand.errors import UnstrandError
-from unstrand.service import serve
+from unstrand.service.run import serve
 try:
     serve(sys.argv[1], host=sys.argv[2], port=int(sys.argv[3]), create=sys.argv[4] == "create",
           on_ready=lambda url: print(url, flush=True))
