@@ -73,7 +73,6 @@ def job_runs(runs: Iterable[DemoRun]) -> Iterator[JobRun]:
     """Each run; one that is still open is known to hold until the window's end."""
     for run in runs:
         job = run.job
-        started = run.start is not None
         yield JobRun(
             cluster=CLUSTER, run_id=run.run_id, job_id=job.job_id, attempt=run.attempt,
             account=job.account, user_name=job.user, project=job.project, qos=job.qos,
@@ -81,7 +80,7 @@ def job_runs(runs: Iterable[DemoRun]) -> Iterator[JobRun]:
             eligible_at=instant(run.eligible), start_at=_at(run.start), end_at=_at(run.end),
             state=run.state, state_raw=run.state, reason=run.reason, priority=job.priority,
             exit_code="1:0" if run.state == "FAILED" else "0:0",
-            gpus=job.nodes * job.gpus if started else 0, cpus=job.nodes * job.cpus,
+            gpus=job.nodes * job.gpus, cpus=job.nodes * job.cpus,
             mem_mib=job.nodes * job.mem_mib, nodes=job.nodes, suspended_s=0,
             limit_s=job.limit_s, last_known_at=UNTIL if run.end is None else None,
             source=SOURCE,
