@@ -63,8 +63,9 @@ class Work:
 
     def value(self, sql: str, params: Sequence[object] = ()) -> Any:
         """The single value that ``sql`` returns, or None for no row."""
-        row = self._cursor.execute(sql, [to_utc_naive(p) for p in params]).fetchone()
-        return None if row is None else _aware(row[0])
+        # Read to the end: a result that is left unfinished blocks the next append.
+        found = self._cursor.execute(sql, [to_utc_naive(p) for p in params]).fetchall()
+        return _aware(found[0][0]) if found else None
 
     def execute(self, sql: str, params: Sequence[object] = ()) -> None:
         """Run one statement whose rows, if any, are of no interest."""

@@ -50,6 +50,14 @@ def test_a_missing_value_stays_null_and_a_measured_zero_stays_zero(store):
     assert store.rows("SELECT cpus FROM node ORDER BY node") == [{"cpus": 0}, {"cpus": None}]
 
 
+def test_an_append_may_follow_a_value_in_the_same_unit_of_work(store):
+    with store.work() as work:
+        assert work.value("SELECT count(*) FROM node") == 0
+        work.append_facts([a_node()])
+        assert work.value("SELECT node FROM node WHERE node = 'none'") is None
+        assert work.value("SELECT node FROM node") == "n1"
+
+
 def test_a_failed_transaction_leaves_nothing(store):
     def fail_half_way():
         with store.work() as work, work.transaction():
