@@ -1,0 +1,261 @@
+"""``-P`` output of Slurm's tools as columns of text, each row with its line number.
+
+The regular lines go through Arrow's reader; only lines with another number of cells (a job name
+that holds the delimiter or a line break) are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from collector.slurm.refusal import refusal, shown
+
+UNIT_SEPARATOR = "\x1f"
+_FREE_TEXT = ("jobname", "name", "comment", "admincomment", "systemcomment", "submitline", "reason")
+_WIDTH = re.compile(r"%-?\d+\Z", re.ASCII)
+_BLOCK_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a file may look like: the field that marks a header, and the formats without one."""
+
+    marks: frozenset[str]
+    formats: tuple[tuple[str, ...], ...]
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delimited:
+    """Columns of text by lower-case field name; ``lines[i]`` is the line of row ``i``, from 1."""
+
+    source: str
+    columns: dict[str, pa.Array]
+    lines: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def column(self, name: str) -> pa.Array:
+        """The column, or empty texts where the file does not have it."""
+        if name in self.columns:
+            return self.columns[name]
+        return pa.repeat(pa.scalar(""), len(self))
+
+    def take(self, mask: np.ndarray) -> Delimited:
+        """The rows where ``mask`` is true."""
+        keep = pa.array(mask)
+        columns = {name: column.filter(keep) for name, column in self.columns.items()}
+        return Delimited(self.source, columns, self.lines[mask])
+
+
+def fields_of(text: str) -> tuple[str, ...]:
+    """Lower-case field names of a ``--format`` value, without widths (``%30``)."""
+    return tuple(_WIDTH.sub("", name.strip()).lower() for name in text.split(","))
+
+
+def read(source: str, data: bytes, layout: Layout) -> Delimited:
+    """The rows of ``data``; blank lines and repeated headers are left out.
+
+    Raises ImportRefusedError for text that is not such a file, or a line that is not such a row.
+    """
+    data = _clean(source, data, layout)
+    number, first = _first_line(source, data, layout)
+    delimiter = UNIT_SEPARATOR if UNIT_SEPARATOR in first else "|"
+    cells = first.split(delimiter)
+    header = tuple(_WIDTH.sub("", cell.strip()).lower() for cell in cells)
+    if layout.marks.isdisjoint(header):
+        names = _format_of(source, number, first, layout, cells)
+    else:
+        names = header
+    _check_names(source, number, names, layout)
+    table, odd = _read_regular(data, delimiter, names)
+    regular = _line_numbers(len(table), [line for line, _ in odd])
+    odd = [(line, text) for line, text in odd if text.strip()]
+    repaired = _repair(source, odd, names, delimiter, layout)
+    rows = _joined(source, table, regular, repaired, names)
+    return _without_headers(rows, cells)
+
+
+def _clean(source: str, data: bytes, layout: Layout) -> bytes:
+    if b"\x00" in data:
+        line = data.count(b"\n", 0, data.index(b"\x00")) + 1
+        raise refusal(source, line, "this is no UTF-8 text (it holds a zero byte)", layout.remedy)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        raise refusal(source, line, what, "Convert the file with `iconv -t UTF-8`") from None
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    return data
+
+
+def _first_line(source: str, data: bytes, layout: Layout) -> tuple[int, str]:
+    for number, raw in enumerate(io.BytesIO(data), start=1):
+        text = raw.decode("utf-8").rstrip("\n")
+        if text.strip():
+            return number, text
+    raise refusal(source, None, "the file is empty", layout.remedy)
+
+
+def _format_of(
+    source: str, number: int, first: str, layout: Layout, cells: Sequence[str]
+) -> tuple[str, ...]:
+    """The header-less format that the first line can be a row of."""
+    for names in layout.formats:
+        if len(cells) == len(names) or (len(cells) > len(names) and _free(names) is not None):
+            return names
+    raise refusal(
+        source,
+        number,
+        f"no header line, and {len(cells)} cells fit no known format: {shown(first)}",
+        layout.remedy,
+    )
+
+
+def _check_names(source: str, number: int, names: Sequence[str], layout: Layout) -> None:
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise refusal(source, number, f"the header names {twice[0]} twice", layout.remedy)
+
+
+def _free(names: Sequence[str]) -> int | None:
+    """The place of the one column that may hold anything, or None (none, or more than one)."""
+    places = [index for index, name in enumerate(names) if name in _FREE_TEXT[:1]]
+    if not places:
+        places = [index for index, name in enumerate(names) if name in _FREE_TEXT]
+    return places[0] if len(places) == 1 else None
+
+
+def _read_regular(
+    data: bytes, delimiter: str, names: Sequence[str]
+) -> tuple[pa.Table, list[tuple[int, str]]]:
+    odd: list[tuple[int, str]] = []
+
+    def set_aside(row: csv.InvalidRow) -> str:
+        odd.append((row.number, row.text))
+        return "skip"
+
+    keys = [f"{index}" for index in range(len(names))]
+    table = csv.read_csv(
+        io.BytesIO(data),
+        read_options=csv.ReadOptions(
+            use_threads=False, column_names=keys, block_size=max(_BLOCK_BYTES, 1)
+        ),
+        parse_options=csv.ParseOptions(
+            delimiter=delimiter,
+            quote_char=False,
+            double_quote=False,
+            escape_char=False,
+            ignore_empty_lines=False,
+            invalid_row_handler=set_aside,
+        ),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
+        ),
+    )
+    return table, odd
+
+
+def _line_numbers(rows: int, odd: Sequence[int]) -> np.ndarray:
+    """The line of every regular row: all lines but the odd ones, in order."""
+    every = np.arange(1, rows + len(odd) + 1, dtype=np.int64)
+    return np.delete(every, np.asarray(odd, dtype=np.int64) - 1) if odd else every
+
+
+def _repair(
+    source: str,
+    odd: Sequence[tuple[int, str]],
+    names: Sequence[str],
+    delimiter: str,
+    layout: Layout,
+) -> list[tuple[int, list[str]]]:
+    """Rows of lines whose one free-text cell holds delimiters or line breaks; else a refusal."""
+    free, rows, index = _free(names), [], 0
+    while index < len(odd):
+        line, text = odd[index]
+        cells, taken = text.split(delimiter), 1
+        while len(cells) < len(names) and free is not None and index + taken < len(odd):
+            following, more = odd[index + taken]
+            if following != line + taken:
+                break
+            text, taken = f"{text}\n{more}", taken + 1
+            cells = text.split(delimiter)
+        row = _fold(cells, len(names), free, delimiter)
+        if row is None:
+            raise _wrong_count(source, odd[index], len(names), delimiter, layout)
+        rows.append((line, row))
+        index += taken
+    return rows
+
+
+def _fold(cells: list[str], width: int, free: int | None, delimiter: str) -> list[str] | None:
+    """``cells`` with the surplus folded into the free column; None if that cannot be the row."""
+    surplus = len(cells) - width
+    if free is None or surplus < 0:
+        return None
+    middle = delimiter.join(cells[free : free + surplus + 1])
+    row = [*cells[:free], middle, *cells[free + surplus + 1 :]]
+    if any("\n" in cell for index, cell in enumerate(row) if index != free):
+        return None
+    return row
+
+
+def _wrong_count(
+    source: str, odd: tuple[int, str], width: int, delimiter: str, layout: Layout
+) -> Exception:
+    line, text = odd
+    found = text.count(delimiter) + 1
+    why = "the line is cut or no row" if found < width else "a cell holds the delimiter"
+    what = f"{found} cells where {width} are expected ({why}): {shown(text)}"
+    return refusal(source, line, what, layout.remedy)
+
+
+def _joined(
+    source: str,
+    table: pa.Table,
+    regular: np.ndarray,
+    repaired: Sequence[tuple[int, list[str]]],
+    names: Sequence[str],
+) -> Delimited:
+    columns: dict[str, pa.Array] = {}
+    for index, name in enumerate(names):
+        if name:
+            extra = pa.array([row[index] for _, row in repaired], pa.string())
+            chunks = [*table.column(index).chunks, extra]
+            columns[name] = pa.concat_arrays(chunks)
+    lines = np.concatenate([regular, np.array([line for line, _ in repaired], dtype=np.int64)])
+    return Delimited(source, columns, lines)
+
+
+def _without_headers(rows: Delimited, cells: Sequence[str]) -> Delimited:
+    """Without blank lines and every line that repeats the header (files put one after another)."""
+    names = list(rows.columns)
+    first, second = rows.columns[names[0]], rows.columns[names[min(1, len(names) - 1)]]
+    head = [cell for cell in cells if cell.strip()][:2]
+    header = pc.and_(pc.equal(first, head[0]), pc.equal(second, head[-1]))
+    keep = np.ones(len(rows), dtype=bool)
+    if _WIDTH.sub("", head[0].strip()).lower() == names[0]:
+        keep &= ~header.to_numpy(zero_copy_only=False)
+    blank = _blank(rows.columns.values(), len(rows))
+    return rows.take(keep & ~blank) if (blank.any() or not keep.all()) else rows
+
+
+def _blank(columns: Iterable[pa.Array], rows: int) -> np.ndarray:
+    blank = np.ones(rows, dtype=bool)
+    for column in columns:
+        if not blank.any():
+            break
+        blank &= pc.equal(column, "").to_numpy(zero_copy_only=False)
+    return blank

@@ -1,0 +1,105 @@
+"""When nodes could not take work: from events, and from what the node list shows itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from collector.model import NodeState
+from collector.slurm.inventory import SOURCE
+from collector.slurm.node import SlurmNode
+from collector.slurm.node_event import NodeEvent
+from collector.slurm.timeline import cut
+
+
+def from_events(
+    cluster: str, events: Iterable[NodeEvent], since: datetime, until: datetime
+) -> list[NodeState]:
+    """The events that touch the window, each cut where the node's next one begins."""
+    by_node: dict[str, list[NodeEvent]] = {}
+    for event in events:
+        by_node.setdefault(event.node, []).append(event)
+    states: list[NodeState] = []
+    for node in sorted(by_node):
+        ordered = sorted(by_node[node], key=lambda e: (e.since, e.until is None, e.until or 0))
+        for event, following in zip(ordered, [*ordered[1:], None], strict=True):
+            state = _state(cluster, event, None if following is None else following.since)
+            if state is not None and _touches(state, since, until):
+                states.append(state)
+    return states
+
+
+def from_nodes(
+    cluster: str,
+    nodes: Iterable[SlurmNode],
+    since: datetime,
+    until: datetime,
+    known: Sequence[NodeState] = (),
+) -> list[NodeState]:
+    """Nodes that the list shows as not usable, from the stamp of their reason on, else all along.
+
+    ``known``: states from events, which are exact; a node with an open one needs no other, and a
+    state from the list begins after the last closed one.
+    """
+    states = []
+    for node in nodes:
+        mine = [state for state in known if state.node == node.name]
+        if node.state is None or any(state.until is None for state in mine):
+            continue
+        begin = since if node.reason_at is None else datetime.fromtimestamp(node.reason_at, UTC)
+        begin = max([begin, *(state.until for state in mine if state.until is not None)])
+        if begin < until:
+            states.append(
+                NodeState(
+                    cluster=cluster,
+                    node=node.name,
+                    since=begin,
+                    state=node.state,
+                    state_raw=node.state_raw,
+                    reason=node.reason,
+                    user_name=node.reason_user,
+                    source=SOURCE,
+                )
+            )
+    return states
+
+
+def merged(
+    existing: Iterable[NodeState], incoming: Sequence[NodeState], since: datetime, until: datetime
+) -> list[NodeState]:
+    """The states after a statement about ``[since, until)``, in the order of node and begin."""
+    spans: dict[str, list[tuple[datetime, datetime | None]]] = {}
+    for state in incoming:
+        spans.setdefault(state.node, []).append((state.since, state.until))
+    left: list[NodeState] = []
+    for state in existing:
+        parts = cut((state.since, state.until), since, until)
+        for begin, end in spans.get(state.node, ()):
+            parts = [rest for part in parts for rest in cut(part, begin, end)]
+        left += [replace(state, since=begin, until=end) for begin, end in parts]
+    return sorted([*left, *incoming], key=lambda state: (state.node, state.since))
+
+
+def _state(cluster: str, event: NodeEvent, following: int | None) -> NodeState | None:
+    """None for an event in which the node took work, or that the next one hides."""
+    end = event.until
+    if following is not None:
+        end = following if end is None else min(end, following)
+    if event.state is None or (end is not None and end <= event.since):
+        return None
+    return NodeState(
+        cluster=cluster,
+        node=event.node,
+        since=datetime.fromtimestamp(event.since, UTC),
+        until=None if end is None else datetime.fromtimestamp(end, UTC),
+        state=event.state,
+        state_raw=event.state_raw,
+        reason=event.reason,
+        user_name=event.user,
+        source=SOURCE,
+    )
+
+
+def _touches(state: NodeState, since: datetime, until: datetime) -> bool:
+    return state.since < until and (state.until is None or state.until > since)
