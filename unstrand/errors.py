@@ -22,3 +22,15 @@ class RequestRefusedError(UnstrandError):
         self.where = where
         self.remedy = remedy
         self.status = status
+
+
+class SettingsError(UnstrandError):
+    """A setting cannot be used."""
+
+
+class OutputError(UnstrandError):
+    """A result cannot be written as asked."""
+
+
+class ServerAnswerError(UnstrandError):
+    """The service was asked and did not give an answer that can be used."""

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from decimal import Decimal
+
+import pyarrow.parquet as pq
+import pytest
+
+from unstrand.errors import OutputError
+from unstrand.output import Format, print_document
+
+DOCUMENT = {
+    "currency": "USD",
+    "rows": [
+        {"team": "vision", "gpu_hours": 1234.5, "cost": "1234567.891234", "coverage_ratio": 0.987},
+        {"team": None, "gpu_hours": 0.0, "cost": "0.000000", "coverage_ratio": None},
+    ],
+    "total": {"gpu_hours": 1234.5, "cost": "1234567.891234"},
+}
+
+
+def printed(capsys, how, **options):
+    print_document(DOCUMENT, how, **options)
+    return capsys.readouterr()
+
+
+def test_json_is_the_whole_document_unchanged(capsys):
+    assert json.loads(printed(capsys, Format.JSON).out) == DOCUMENT
+
+
+def test_csv_is_the_rows_and_a_note_goes_to_stderr(capsys):
+    answer = printed(capsys, Format.CSV, notes=["identity 0"])
+    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    assert rows[0] == {
+        "team": "vision", "gpu_hours": "1234.5", "cost": "1234567.891234",
+        "coverage_ratio": "0.987",
+    }  # fmt: skip
+    assert rows[1]["team"] == rows[1]["coverage_ratio"] == ""
+    assert answer.err == "identity 0\n"
+
+
+def test_parquet_keeps_money_exact(tmp_path):
+    print_document(DOCUMENT, Format.PARQUET, out=tmp_path / "r.parquet")
+    table = pq.read_table(tmp_path / "r.parquet")
+    assert table.column("cost").to_pylist() == [Decimal("1234567.891234"), Decimal("0.000000")]
+    assert table.column("coverage_ratio").to_pylist() == [0.987, None]
+
+
+def test_a_table_has_separators_cents_a_total_and_its_notes_last(capsys):
+    lines = printed(capsys, Format.TABLE, notes=["identity 0"]).out.splitlines()
+    assert lines[0].split() == ["team", "GPU-hours", "cost", "coverage", "ratio"]
+    assert lines[1].split() == ["vision", "1,234.5", "1,234,567.89", "98.7%"]
+    assert lines[2].split() == ["-", "0.0", "0.00", "-"]
+    assert next(line for line in lines if line.startswith("total")).split() == [
+        "total", "1,234.5", "1,234,567.89",
+    ]  # fmt: skip
+    assert lines[-1] == "identity 0"
+
+
+def test_nothing_is_said_in_words(capsys):
+    print_document({"rows": []}, Format.TABLE)
+    assert capsys.readouterr().out == "no rows\n"
+
+
+def test_a_value_that_looks_like_markup_is_printed_as_it_is(capsys):
+    print_document({"rows": [{"team": "[bold]x[/bold] [/]"}]}, Format.TABLE)
+    assert "[bold]x[/bold] [/]" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(OutputError, match="cannot write"):
+        print_document(DOCUMENT, Format.JSON, out=tmp_path / "none" / "r.json")

@@ -1,0 +1,40 @@
+"""The tree of commands."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import typer
+
+from unstrand.commands import demo, store_file, up
+
+app = typer.Typer(
+    name="unstrand",
+    help="Where every GPU-hour and dollar of a cluster went, and why free GPUs could not be used.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"unstrand {version('unstrand')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Where every GPU-hour and dollar of a cluster went, and why free GPUs could not be used."""
+
+
+app.command("demo")(demo.demo)
+app.command("up")(up.up)
+app.command("backup")(store_file.backup)
+app.command("restore")(store_file.restore)
+app.command("migrate")(store_file.migrate)

@@ -1,0 +1,181 @@
+"""Results as a table for people, or as CSV, JSON or Parquet for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from unstrand.errors import OutputError
+
+Row = Mapping[str, Any]
+_MONEY = ("cost", "amount")
+
+
+class Format(StrEnum):
+    """How a command prints data."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+def print_document(
+    document: Mapping[str, Any], how: Format, *, out: Path | None = None, notes: Sequence[str] = ()
+) -> None:
+    """A result whose ``rows`` are a table: all of it as JSON, its rows in the other formats.
+
+    ``notes`` go under a table, and to stderr beside CSV and Parquet, whose rows must stay a table.
+    """
+    if how is Format.JSON:
+        _text(json.dumps(document, indent=2, ensure_ascii=False, default=_plain) + "\n", out)
+        return
+    rows: Sequence[Row] = document["rows"]
+    if how is Format.TABLE:
+        _text(_drawn(rows, document.get("total"), notes, to_file=out is not None), out)
+        return
+    if how is Format.CSV:
+        _text(_csv(rows), out)
+    else:
+        _bytes(_parquet(rows), out)
+    for note in notes:
+        sys.stderr.write(note + "\n")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Decimal):
+        return str(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat().replace("+00:00", "Z")
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    if value is None or isinstance(value, (str, int, float, Decimal)):
+        return value
+    return (
+        json.dumps(value, ensure_ascii=False, default=_plain) if _nested(value) else _plain(value)
+    )
+
+
+def _nested(value: object) -> bool:
+    return isinstance(value, (list, tuple, dict))
+
+
+def _columns(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _parquet(rows: Sequence[Row]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {}
+    for name in _columns(rows):
+        values = [row.get(name) for row in rows]
+        if name in _MONEY:
+            money = [None if value is None else Decimal(str(value)) for value in values]
+            columns[name] = pa.array(money, pa.decimal128(38, 6))
+        else:
+            columns[name] = pa.array(values)
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_file: bool) -> str:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = [name for name in _columns(rows) if any(_shown(row.get(name)) for row in rows)]
+    for name in columns:
+        numeric = all(isinstance(row.get(name), (int, float, type(None))) for row in rows)
+        right = numeric or name in _MONEY
+        table.add_column(_heading(name), justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(_told(name, row.get(name)) for name in columns))
+    if total is not None and rows:
+        table.add_section()
+        cells = [_told(name, total.get(name)) if name in total else "" for name in columns]
+        table.add_row(*([cells[0] or "total", *cells[1:]]), style="bold")
+    text = io.StringIO()
+    colours = not to_file and sys.stdout.isatty()
+    console = Console(
+        file=text, force_terminal=colours, markup=False, width=_width(rows, to_file=to_file)
+    )
+    if rows:
+        console.print(table)
+    else:
+        console.print("no rows")
+    for note in notes:
+        console.print(note, highlight=False, soft_wrap=True)
+    return text.getvalue()
+
+
+def _width(rows: Sequence[Row], *, to_file: bool) -> int:
+    """As wide as it needs where nobody looks through a window; else the terminal's width."""
+    if to_file or not sys.stdout.isatty():
+        return 40 * max(1, len(_columns(rows)))
+    return Console().width
+
+
+def _shown(value: object) -> bool:
+    return value is not None and not _nested(value)
+
+
+def _heading(name: str) -> str:
+    return name.replace("_gpu_hours", " h").replace("gpu_hours", "GPU-hours").replace("_", " ")
+
+
+def _told(name: str, value: object) -> str:
+    """A cell for people: thousands separators, money in cents, a dash for what is not known."""
+    if value is None:
+        return "-"
+    if name in _MONEY:
+        return f"{Decimal(str(value)):,.2f}"
+    return _number(name, value) if isinstance(value, (int, float)) else str(_cell(value))
+
+
+def _number(name: str, value: float) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_ratio"):
+        return f"{value:.1%}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _text(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        _bytes(text.encode(), out)
+
+
+def _bytes(content: bytes, out: Path | None) -> None:
+    if out is not None:
+        try:
+            out.write_bytes(content)
+        except OSError as error:
+            raise OutputError(f"cannot write {out}: {error.strerror}") from error
+        return
+    if sys.stdout.isatty():
+        raise OutputError("Parquet is not for a terminal: name a file with --out, or redirect")
+    sys.stdout.buffer.write(content)
+    sys.stdout.flush()
