@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from collector import migrations
-from collector.errors import StoreError
+from collector.errors import StoreBusyError, StoreError
 from collector.store import Store
 
 
@@ -80,6 +80,10 @@ def schema_version(path: Path) -> int:
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
             return migrations.current(connection, str(path))
+    except duckdb.IOException as error:
+        if "lock" in str(error).lower():
+            raise StoreBusyError(f"{path} is held by another process") from error
+        raise StoreError(f"cannot read {path}: {error}") from error
     except duckdb.Error as error:
         raise StoreError(f"cannot read {path}: {error}") from error
 

@@ -35,12 +35,13 @@ def opened(db: Path | None, *, create: bool = False) -> Iterator[Store]:
     try:
         store = Store.open(path, clock=utc_now, create=create)
     except StoreBusyError as error:
-        raise _held(path) from error
+        raise held(path) from error
     with store:
         yield store
 
 
-def _held(path: Path) -> ServiceError:
+def held(path: Path) -> ServiceError:
+    """Who holds the file and what to do, for a command that needs the file itself."""
     server = find_server(path)
     if server is None:
         return ServiceError(

@@ -11,10 +11,11 @@ from collector import migrations
 from collector.backup import backup as write_backup
 from collector.backup import restore as read_backup
 from collector.backup import schema_version
+from collector.errors import StoreBusyError
 from unstrand.clock import utc_now
 from unstrand.commands.options import Db
 from unstrand.commands.progress import working
-from unstrand.commands.source import opened
+from unstrand.commands.source import held, opened
 from unstrand.settings import load_settings
 
 
@@ -53,7 +54,10 @@ def migrate(db: Db = None) -> None:
     Example: `unstrand migrate --db site.duckdb`
     """
     path = load_settings(db=db).db
-    before = schema_version(path)
+    try:
+        before = schema_version(path)
+    except StoreBusyError as error:
+        raise held(path) from error
     with opened(path):
         after = migrations.latest()
     typer.echo(

@@ -1,0 +1,90 @@
+"""`unstrand import`: facts of other systems into the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from collector.demo import holds_demo
+from collector.errors import StoreError
+from collector.slurm import importer
+from collector.slurm.summary import ImportSummary
+from collector.store import Store
+from unstrand.clock import utc_now
+from unstrand.commands.options import Db, Json, Since, Until
+from unstrand.commands.progress import working
+from unstrand.commands.source import opened
+from unstrand.output import Format, print_document
+
+import_app = typer.Typer(no_args_is_help=True, help="Take in facts of other systems.")
+
+
+@import_app.command("slurm")
+def slurm(
+    cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", help="Name it goes under.")],
+    sacct: Annotated[Path, typer.Option("--sacct", metavar="FILE", help="Output of sacct -P.")],
+    nodes: Annotated[
+        Path, typer.Option("--nodes", metavar="FILE", help="Output of scontrol show node.")
+    ],
+    events: Annotated[
+        Path | None, typer.Option("--events", metavar="FILE", help="sacctmgr show event.")
+    ] = None,
+    topology: Annotated[
+        Path | None, typer.Option("--topology", metavar="FILE", help="topology.conf or .yaml.")
+    ] = None,
+    partitions: Annotated[
+        Path | None, typer.Option("--partitions", metavar="FILE", help="scontrol show partition.")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", metavar="ZONE", help="Of times without an offset.")
+    ] = "UTC",
+    sacct_fields: Annotated[
+        str | None,
+        typer.Option("--sacct-fields", metavar="LIST", help="--format of a file without a header."),
+    ] = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Take in Slurm's accounting, from files or from the cluster of this host.
+
+    Facts are known from --since to --until; the default is the first submit to the last end.
+    A broken file is refused with its line, and nothing is taken in.
+
+    Example: `unstrand import slurm --cluster c1 --sacct sacct.txt --nodes nodes.txt`
+    """
+    with opened(db, create=True) as store:
+        refuse_demo(store)
+        with working(f"importing {cluster}"):
+            summary = importer.import_files(
+                store, cluster, sacct=sacct, nodes=nodes, now=utc_now(), events=events,
+                topology=topology, partitions=partitions, since=since, until=until,
+                time_zone=time_zone, sacct_fields=sacct_fields,
+            )  # fmt: skip
+    _tell(summary, as_json=as_json)
+
+
+def refuse_demo(store: Store) -> None:
+    """Real facts must not mix with made-up ones."""
+    if holds_demo(store):
+        raise StoreError(
+            f"{store.path} holds the demo cluster: import real facts into another file with --db"
+        )
+
+
+def _tell(summary: ImportSummary, *, as_json: bool) -> None:
+    if not as_json:
+        typer.echo("\n".join(summary.lines()))
+        return
+    rows = [{"table": name, "kept": count} for name, count in summary.kept.items()]
+    print_document(
+        {
+            "cluster": summary.cluster, "since": summary.since, "until": summary.until,
+            "rows": rows, "dropped": summary.dropped, "remarks": summary.remarks,
+            "gpu_seconds": summary.gpu_seconds,
+        },
+        Format.JSON,
+    )  # fmt: skip
