@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from unstrand.commands import demo, import_facts, store_file, up
+from unstrand.commands import demo, doctor, import_facts, store_file, up
 
 app = typer.Typer(
     name="unstrand",
@@ -36,6 +36,7 @@ def root(
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
 app.add_typer(import_facts.import_app, name="import")
+app.command("doctor")(doctor.doctor)
 app.command("backup")(store_file.backup)
 app.command("restore")(store_file.restore)
 app.command("migrate")(store_file.migrate)
