@@ -1,0 +1,80 @@
+"""`unstrand demo` builds once, serves, stops cleanly, and leaves real facts alone."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from collector.model import Node
+from collector.store import Store
+from unstrand.clock import utc_now
+
+UNSTRAND = Path(sys.executable).with_name("unstrand")
+
+
+def test_the_window_is_printed(cli, demo_db):
+    answer = cli("demo", "--once", "--db", demo_db)
+    assert answer.code == 0
+    assert "2026-10-05 to 2026-11-02 UTC" in answer.out
+
+
+def test_a_second_time_builds_nothing_again(cli, demo_db):
+    before = demo_db.read_bytes()
+    assert cli("demo", "--once", "--db", demo_db).code == 0
+    assert demo_db.read_bytes() == before
+
+
+def test_a_file_with_real_facts_is_refused_and_unchanged(cli, tmp_path):
+    path = tmp_path / "site.duckdb"
+    since = datetime(2026, 10, 1, tzinfo=UTC)
+    node = Node(cluster="c", node="n", gpu_model="H100", gpus=8, valid_from=since, source="t")
+    with Store.open(path, clock=utc_now) as store, store.work() as work:
+        work.append_facts([node])
+    before = path.read_bytes()
+    answer = cli("demo", "--once", "--db", path)
+    assert answer.code == 1
+    assert "holds facts already" in answer.err
+    assert path.read_bytes() == before
+
+
+def test_without_a_file_it_takes_one_of_its_own_in_the_current_folder(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli("demo", "--once").code == 0
+    assert (tmp_path / "demo.duckdb").exists()
+
+
+@pytest.fixture
+def service(demo_db):
+    """The demo's service in a process of its own; gives (process, address)."""
+    process = subprocess.Popen(
+        [UNSTRAND, "demo", "--port", "0", "--db", demo_db],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        for line in process.stdout:
+            if found := re.search(r"serving .* at (http://\S+)", line):
+                yield process, found[1]
+                return
+        pytest.fail("the service did not say that it is up")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+
+
+def test_the_service_says_where_it_is_and_answers_there(service, cli, demo_db):
+    process, url = service
+    status = httpx.get(f"{url}/api/v1/status", trust_env=False).json()
+    assert status["kind"] == "demo"
+    refused = cli("backup", demo_db.with_name("no.duckdb"), "--db", demo_db)
+    assert refused.code == 1
+    assert url in refused.err
+    assert f"kill {process.pid}" in refused.err
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 0
