@@ -23,3 +23,23 @@ class ImportRefusedError(CollectorError):
 
 class DriverError(CollectorError):
     """The GPU driver or its library cannot be used."""
+
+
+class DriverMissingError(DriverError):
+    """This machine has no NVIDIA driver library, or the driver is not loaded."""
+
+
+class DriverGoneError(DriverError):
+    """The library answered before and does not any more; only a new process can help."""
+
+
+class ShadowedBindingError(DriverError):
+    """The module `pynvml` is not the one of the package nvidia-ml-py."""
+
+
+class BatchRefusedError(CollectorError):
+    """A batch of an agent is broken, or comes from an agent that may not speak for the node."""
+
+
+class AgentConflictError(CollectorError):
+    """Another agent speaks for this node at the moment; keep the batch and try again later."""

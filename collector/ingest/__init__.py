@@ -1,0 +1,7 @@
+"""Taking in what agents send: each batch once, all of it or nothing of it."""
+
+from __future__ import annotations
+
+from collector.ingest.take import take
+
+__all__ = ["take"]

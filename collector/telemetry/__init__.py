@@ -1,0 +1,1 @@
+"""What a GPU says of itself at one tick, from whatever source, and how it becomes rows."""

@@ -1,0 +1,112 @@
+"""One reading of every device of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from collector.telemetry.device import Device, Fabric, Link, MigInstance
+from collector.telemetry.status import Status
+
+
+@dataclass(slots=True)
+class ProcessUse:
+    """One process on one GPU. ``pid`` is the host's. ``sm_util_ratio`` None = not measured."""
+
+    pid: int
+    kind: str  # compute, graphics, mps
+    mem_used_mib: float | None = None
+    sm_util_ratio: float | None = None
+    mig_uuid: str | None = None
+
+
+@dataclass(slots=True)
+class DeviceTick:
+    """Values of one GPU (``mig_uuid`` None) or MIG instance.
+
+    Every metric that was asked for is in ``values`` (it came and is plausible) or in ``faults``
+    (why it did not). ``processes`` None = not asked at this tick or not readable.
+    """
+
+    gpu_uuid: str
+    mig_uuid: str | None = None
+    values: dict[str, float] = field(default_factory=dict)
+    faults: dict[str, Status] = field(default_factory=dict)
+    links: dict[int, tuple[float, float]] = field(default_factory=dict)  # link -> tx, rx bytes
+    processes: list[ProcessUse] | None = None
+
+    def put(self, metric: str, value: float | None, status: Status) -> None:
+        """Keep a value with its status; a missing value without a reason counts as failed."""
+        if status is Status.OK and value is not None:
+            self.values[metric] = value
+        else:
+            self.faults[metric] = Status.FAILED if status is Status.OK else status
+
+
+@dataclass(frozen=True, slots=True)
+class DriverEvent:
+    """An Xid that the driver reported; NVML gives no time, so ``ts`` is when it was taken."""
+
+    ts: datetime
+    gpu_uuid: str | None
+    code: int
+
+
+@dataclass(slots=True)
+class Tick:
+    """Everything a source gave at one instant; ``mono_s`` is a clock that never jumps."""
+
+    ts: datetime
+    mono_s: float
+    inventory: list[Device]
+    devices: list[DeviceTick]
+    events: list[DriverEvent] = field(default_factory=list)
+
+    def encode(self) -> dict[str, Any]:
+        """As JSON types, for the pipe between reader and supervisor."""
+        plain = asdict(self)
+        plain["ts"] = self.ts.isoformat()
+        for event in plain["events"]:
+            event["ts"] = event["ts"].isoformat()
+        return plain
+
+
+def decode(plain: Mapping[str, Any]) -> Tick:
+    """The tick that `Tick.encode` gave."""
+    return Tick(
+        ts=datetime.fromisoformat(plain["ts"]),
+        mono_s=plain["mono_s"],
+        inventory=[_device(device) for device in plain["inventory"]],
+        devices=[_device_tick(device) for device in plain["devices"]],
+        events=[
+            DriverEvent(datetime.fromisoformat(e["ts"]), e["gpu_uuid"], e["code"])
+            for e in plain["events"]
+        ],
+    )
+
+
+def _device(plain: Mapping[str, Any]) -> Device:
+    fabric = plain["fabric"]
+    return Device(
+        **{
+            **plain,
+            "status": Status(plain["status"]),
+            "mig": tuple(MigInstance(**m) for m in plain["mig"]),
+            "links": tuple(Link(**link) for link in plain["links"]),
+            "fabric": None if fabric is None else Fabric(**fabric),
+        }
+    )
+
+
+def _device_tick(plain: Mapping[str, Any]) -> DeviceTick:
+    processes = plain["processes"]
+    return DeviceTick(
+        gpu_uuid=plain["gpu_uuid"],
+        mig_uuid=plain["mig_uuid"],
+        values=dict(plain["values"]),
+        faults={name: Status(reason) for name, reason in plain["faults"].items()},
+        links={int(link): (pair[0], pair[1]) for link, pair in plain["links"].items()},
+        processes=None if processes is None else [ProcessUse(**p) for p in processes],
+    )

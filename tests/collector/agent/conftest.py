@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from collector.agent.batch import Batch
+from collector.agent.collection import Identity
+from collector.agent.local import LocalCollector
+from collector.agent.reader import ReaderSettings
+from collector.agent.schedule import Intervals
+from collector.ingest import take
+from collector.telemetry.rows import micros
+
+NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
+GPU = "GPU-00000000-0000-0000-0000-000000000000"
+
+
+@pytest.fixture
+def until():
+    """Wait for something to be true, at most twenty seconds."""
+
+    def wait(true, what=""):
+        end = time.monotonic() + 20.0
+        while not true():
+            assert time.monotonic() < end, f"never came: {what or true}"
+            time.sleep(0.02)
+
+    return wait
+
+
+@pytest.fixture
+def quick():
+    """Reader settings with a tenth of a second between ticks."""
+
+    def settings(**changes):
+        values = {
+            "intervals": Intervals(0.1, 0.1, 0.1, 0.1, 5.0),
+            "call_deadline_s": 1.0,
+            "first_retry_s": 0.05,
+            "longest_retry_s": 0.2,
+        }
+        return ReaderSettings(**(values | changes))
+
+    return settings
+
+
+@pytest.fixture
+def a_batch():
+    """A batch of one sample, with a default for everything."""
+
+    def make(sequence=1, at=NOW, rows=1, **changes):
+        times = [micros(at - timedelta(seconds=15 * (rows - 1 - i))) for i in range(rows)]
+        sample = {
+            "gpu_uuid": [GPU] * rows, "gpu_index": [0] * rows, "ts": times,
+            "step_s": [15.0] * rows, "util_ratio": [0.5] * rows, "run_id": [None] * rows,
+        }  # fmt: skip
+        values = {
+            "cluster": "c", "node": "n1", "agent_id": "a", "boot_id": "b", "sequence": sequence,
+            "ts_us": micros(at), "tables": {"sample": sample},
+        }  # fmt: skip
+        return Batch(**(values | changes))
+
+    return make
+
+
+@pytest.fixture
+def ingest(store):
+    """Take a batch in as the service does: in one transaction."""
+
+    def into(batch, now=NOW):
+        with store.work() as work, work.transaction():
+            return take(work, batch, now)
+
+    return into
+
+
+@pytest.fixture
+def collector(store, quick, until):
+    """A local collector that writes into the store; ended at the end."""
+    started = []
+
+    def start(settings=None, deliver=None, **more):
+        def write(batch):
+            with store.work() as work, work.transaction():
+                take(work, batch, datetime.now(UTC))
+
+        made = LocalCollector(
+            deliver or write,
+            clock=lambda: datetime.now(UTC),
+            settings=settings or quick(),
+            identity=Identity("c", "n1", "local"),
+            **more,
+        )
+        made.start()
+        started.append(made)
+        return made
+
+    yield start
+    for made in started:
+        assert made.stop(10.0)
