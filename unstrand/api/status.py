@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, cast
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
+from analytics.health.span import store_kind
+
 if TYPE_CHECKING:
+    from collector.agent.local import LocalCollector
     from unstrand.service.core import Service
 
 router = APIRouter(tags=["service"])
@@ -36,6 +39,15 @@ class TaskStatus(BaseModel):
     last_error: str | None
 
 
+class CollectorStatus(BaseModel):
+    """What records this machine's GPUs does, in a state and a sentence."""
+
+    state: str
+    words: str
+    ticks: int
+    undelivered: int
+
+
 class Status(BaseModel):
     """The service at this moment; ``kind`` is demo, or site for real facts."""
 
@@ -43,6 +55,7 @@ class Status(BaseModel):
     kind: str
     store: str
     started_at: datetime
+    collector: CollectorStatus | None
     writer: WriterStatus
     tasks: dict[str, TaskStatus]
 
@@ -57,12 +70,12 @@ def status(request: Request) -> Status:
     """What this service is, what it holds and how it fares."""
     service = service_of(request)
     figures = service.writer.figures
-    kind = service.store.value("SELECT value FROM store_info WHERE key = 'kind'")
     return Status(
         version=version("unstrand"),
-        kind=kind or "site",
+        kind=store_kind(service.store),
         store=service.store.path,
         started_at=service.started_at,
+        collector=_collector(service.collector),
         writer=WriterStatus(
             alive=service.writer.alive,
             waiting_batches=service.writer.waiting,
@@ -81,4 +94,16 @@ def status(request: Request) -> Status:
             )
             for name, task in service.schedule.figures.items()
         },
+    )
+
+
+def _collector(collector: LocalCollector | None) -> CollectorStatus | None:
+    if collector is None:
+        return None
+    picture = collector.picture
+    return CollectorStatus(
+        state=str(picture.state),
+        words=collector.words(),
+        ticks=picture.ticks,
+        undelivered=picture.undelivered,
     )

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from analytics.health.span import store_kind
+from collector.agent.local import LocalCollector
 from collector.store import Store
+from unstrand.service.local import local_collector
 from unstrand.service.schedule import Schedule
 from unstrand.service.writer import Writer
 
@@ -27,18 +30,27 @@ class Service:
     schedule: Schedule
     clock: Callable[[], datetime]
     started_at: datetime
+    collector: LocalCollector | None = None
     stopping: bool = False
     closed: bool = False
 
     @classmethod
     def over(cls, store: Store, clock: Callable[[], datetime]) -> Service:
-        """The service over an open store, not started yet."""
-        return cls(store, Writer(store), Schedule(clock), clock, clock())
+        """The service over an open store, not started yet; it records this machine's GPUs.
+
+        Not into a demo: made-up and measured facts never share a file.
+        """
+        service = cls(store, Writer(store), Schedule(clock), clock, clock())
+        if store_kind(store) != "demo":
+            service.collector = local_collector(service.writer, clock)
+        return service
 
     def start(self) -> None:
         """Begin to take batches and to run background work."""
         self.writer.start()
         self.schedule.start()
+        if self.collector is not None:
+            self.collector.start()
 
     def stop(self) -> None:
         """Stop in order; safe to call twice."""
@@ -46,6 +58,8 @@ class Service:
             return
         self.closed = self.stopping = True
         try:
+            if self.collector is not None and not self.collector.stop():
+                log.warning("the reader of this machine's GPUs did not end in time; it is left")
             self.schedule.stop()
             self.writer.stop()
             self.store.checkpoint()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from collector.errors import StoreBusyError
 from collector.store import Store
+from unstrand.clock import utc_now
 from unstrand.errors import ServiceError
 from unstrand.service.address import announced, find_server, read_address
 from unstrand.service.app import service_app
@@ -18,11 +19,6 @@ from unstrand.service.core import Service
 from unstrand.service.server import run_server
 
 log = logging.getLogger(__name__)
-
-
-def utc_now() -> datetime:
-    """The wall clock of the shell."""
-    return datetime.now(UTC)  # noqa: TID251 - the shell's own clock
 
 
 def serve(

@@ -1,0 +1,34 @@
+"""The GPUs of the service's own machine, recorded without anybody asking."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from collector.agent.batch import Batch
+from collector.agent.local import LocalCollector
+from collector.errors import BatchRefusedError
+from collector.ingest import take
+from unstrand.service.writer import Writer
+
+log = logging.getLogger(__name__)
+
+# The collector's thread waits this long for the commit before it keeps the batch and goes on.
+ACKNOWLEDGED_WITHIN_S = 30.0
+
+
+def local_collector(writer: Writer, clock: Callable[[], datetime]) -> LocalCollector:
+    """A collector whose batches go through the writer, each acknowledged after its commit."""
+
+    def deliver(batch: Batch) -> None:
+        done = writer.submit(
+            lambda work: take(work, batch, clock()), source=f"the agent of {batch.node}"
+        )
+        try:
+            done.result(ACKNOWLEDGED_WITHIN_S)
+        except BatchRefusedError as error:
+            # It can never be taken; kept, it would stand in the way of all that follow.
+            log.error("a batch of this machine's GPUs was left out: %s", error)
+
+    return LocalCollector(deliver, clock=clock)
