@@ -37,7 +37,7 @@ def spread(batch: RunBatch, inventory: Inventory, exact: Mapping[str, Sequence[S
     """
     table = batch.table
     runs = _started(batch)
-    known = _known(table, runs, exact)
+    known = _known(batch, runs, exact)
     ruled = runs[~np.isin(runs, list(known))] if known else runs
     pairs, which = _combinations(table, ruled)
     per_pair = [
@@ -69,12 +69,20 @@ def _started(batch: RunBatch) -> np.ndarray:
 
 
 def _known(
-    table: pa.Table, runs: np.ndarray, exact: Mapping[str, Sequence[Share]]
+    batch: RunBatch, runs: np.ndarray, exact: Mapping[str, Sequence[Share]]
 ) -> dict[int, list[Share]]:
+    """The controller's split by row, where it says the same number of GPUs as accounting."""
     if not exact:
         return {}
-    ids = table["run_id"].to_pylist()
-    return {int(row): list(exact[ids[row]]) for row in runs if ids[row] in exact}
+    ids = batch.table["run_id"].to_pylist()
+    codes = np.asarray(batch.table["alloc_code"])
+    found = {}
+    for row in runs:
+        split = exact.get(ids[row])
+        held = batch.alloc[codes[row]]
+        if split and held is not None and sum(share.gpus for share in split) == held.gpus:
+            found[int(row)] = list(split)
+    return found
 
 
 def _combinations(table: pa.Table, runs: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:

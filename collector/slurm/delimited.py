@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from collector.slurm import plain
 from collector.slurm.refusal import refusal, shown
 
 UNIT_SEPARATOR = "\x1f"
@@ -67,7 +68,7 @@ def read(source: str, data: bytes, layout: Layout) -> Delimited:
 
     Raises ImportRefusedError for text that is not such a file, or a line that is not such a row.
     """
-    data = _clean(source, data, layout)
+    data = plain.cleaned(source, data, layout.remedy)
     number, first = _first_line(source, data, layout)
     delimiter = UNIT_SEPARATOR if UNIT_SEPARATOR in first else "|"
     cells = first.split(delimiter)
@@ -83,22 +84,6 @@ def read(source: str, data: bytes, layout: Layout) -> Delimited:
     repaired = _repair(source, odd, names, delimiter, layout)
     rows = _joined(source, table, regular, repaired, names)
     return _without_headers(rows, cells)
-
-
-def _clean(source: str, data: bytes, layout: Layout) -> bytes:
-    if b"\x00" in data:
-        line = data.count(b"\n", 0, data.index(b"\x00")) + 1
-        raise refusal(source, line, "this is no UTF-8 text (it holds a zero byte)", layout.remedy)
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        what = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        raise refusal(source, line, what, "Convert the file with `iconv -t UTF-8`") from None
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b" ")
-    return data
 
 
 def _first_line(source: str, data: bytes, layout: Layout) -> tuple[int, str]:

@@ -29,7 +29,9 @@ from collector.store import Store, Work
 class SlurmFacts:
     """Everything that one import parsed; ``events`` None = there is no list of events.
 
-    ``exact``: by run id, the controller's own split of a run over its nodes.
+    ``exact``: by run id, the controller's own split of a run over its nodes. ``seen_since``: nodes
+    that take no work now and carry no stamp do so since then; None = over the whole window.
+    ``states``: node states that are known besides.
     """
 
     cluster: str
@@ -41,6 +43,9 @@ class SlurmFacts:
     places: Mapping[str, Place] = field(default_factory=dict)
     partitions: tuple[SlurmPartition, ...] = ()
     exact: Mapping[str, Sequence[Share]] = field(default_factory=dict)
+    seen_since: datetime | None = None
+    states: tuple[NodeState, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def take_in(store: Store, facts: SlurmFacts, window: Window, now: datetime) -> ImportSummary:
@@ -53,7 +58,7 @@ def write(work: Work, facts: SlurmFacts, window: Window, now: datetime) -> Impor
     """`take_in` inside the caller's transaction."""
     runs, remarks = run_rules.settled(_with_partition_limits(facts))
     runs, since_s, until_s = run_rules.within(runs, window)
-    remarks = [*runs.remarks, *remarks, *check_gpu_accounting(runs, facts.nodes)]
+    remarks = [*facts.remarks, *runs.remarks, *remarks, *check_gpu_accounting(runs, facts.nodes)]
     held = spread(runs, inventory.gpus_of(facts.nodes), facts.exact)
     since, until = datetime.fromtimestamp(since_s, UTC), datetime.fromtimestamp(until_s, UTC)
     allocations = run_writer.allocation_table(runs.table, held)
@@ -91,7 +96,9 @@ def _write_cluster(
 
 def _states(facts: SlurmFacts, since: datetime, until: datetime) -> list[NodeState]:
     known = node_states.from_events(facts.cluster, facts.events or (), since, until)
-    shown = node_states.from_nodes(facts.cluster, facts.nodes, since, until, known)
+    known += facts.states
+    begin = since if facts.seen_since is None else facts.seen_since
+    shown = node_states.from_nodes(facts.cluster, facts.nodes, begin, until, known)
     return known + shown
 
 

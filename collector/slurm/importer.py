@@ -7,13 +7,16 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from collector.slurm import node, node_event, partition, topology
+from collector.slurm import node, node_event, partition, plain, topology
 from collector.slurm import sacct as sacct_output
 from collector.slurm.facts import SlurmFacts, take_in
+from collector.slurm.live_import import import_live
 from collector.slurm.refusal import refusal
 from collector.slurm.run_rules import Window
 from collector.slurm.summary import ImportSummary
 from collector.store import Store
+
+__all__ = ["ImportSummary", "import_files", "import_live", "zone_of"]
 
 
 def import_files(  # noqa: PLR0913 - one argument per option of `unstrand import slurm`
@@ -82,17 +85,17 @@ class _Files:
         return sacct_output.parse(name, data, cluster=self._cluster, zone=self._zone, fields=fields)
 
     def nodes(self, path: Path | str) -> tuple[node.SlurmNode, ...]:
-        return tuple(node.parse(str(path), self._text(path), self._zone))
+        return tuple(node.parse(str(path), self._text(path, node.REMEDY), self._zone))
 
     def events(self, path: Path | str) -> tuple[node_event.NodeEvent, ...]:
         data = self._bytes(path)
         return tuple(node_event.parse(str(path), data, cluster=self._cluster, zone=self._zone))
 
     def places(self, path: Path | str) -> dict[str, topology.Place]:
-        return topology.parse(str(path), self._text(path))
+        return topology.parse(str(path), self._text(path, topology.REMEDY))
 
     def partitions(self, path: Path | str) -> tuple[partition.SlurmPartition, ...]:
-        return tuple(partition.parse(str(path), self._text(path)))
+        return tuple(partition.parse(str(path), self._text(path, partition.REMEDY)))
 
     def _bytes(self, path: Path | str) -> bytes:
         try:
@@ -103,15 +106,8 @@ class _Files:
         self._hash.update(len(data).to_bytes(8, "big") + data)
         return data
 
-    def _text(self, path: Path | str) -> str:
-        data = self._bytes(path)
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            what = f"byte 0x{data[error.start]:02x} is not UTF-8"
-            remedy = "Convert the file with `iconv -t UTF-8`"
-            raise refusal(str(path), line, what, remedy) from error
+    def _text(self, path: Path | str, remedy: str) -> str:
+        return plain.cleaned(str(path), self._bytes(path), remedy).decode()
 
 
 def _epoch(moment: datetime | None) -> int | None:

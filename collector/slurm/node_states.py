@@ -37,7 +37,7 @@ def from_nodes(
     until: datetime,
     known: Sequence[NodeState] = (),
 ) -> list[NodeState]:
-    """Nodes that the list shows as not usable, from the stamp of their reason on, else all along.
+    """Nodes that the list shows as not usable: since the stamp of their reason, else ``since``.
 
     ``known``: states from events, which are exact; a node with an open one needs no other, and a
     state from the list begins after the last closed one.
@@ -49,7 +49,7 @@ def from_nodes(
             continue
         begin = since if node.reason_at is None else datetime.fromtimestamp(node.reason_at, UTC)
         begin = max([begin, *(state.until for state in mine if state.until is not None)])
-        if begin < until:
+        if begin <= until:
             states.append(
                 NodeState(
                     cluster=cluster,
@@ -78,7 +78,19 @@ def merged(
         for begin, end in spans.get(state.node, ()):
             parts = [rest for part in parts for rest in cut(part, begin, end)]
         left += [replace(state, since=begin, until=end) for begin, end in parts]
-    return sorted([*left, *incoming], key=lambda state: (state.node, state.since))
+    return _coalesced(sorted([*left, *incoming], key=lambda state: (state.node, state.since)))
+
+
+def _coalesced(states: Iterable[NodeState]) -> list[NodeState]:
+    """States that say the same and touch become one, so that asking often adds no rows."""
+    joined: list[NodeState] = []
+    for state in states:
+        last = joined[-1] if joined else None
+        if last is None or last.until != state.since or not _same(last, state):
+            joined.append(state)
+        else:
+            joined[-1] = replace(last, until=state.until)
+    return joined
 
 
 def _state(cluster: str, event: NodeEvent, following: int | None) -> NodeState | None:
@@ -103,3 +115,7 @@ def _state(cluster: str, event: NodeEvent, following: int | None) -> NodeState |
 
 def _touches(state: NodeState, since: datetime, until: datetime) -> bool:
     return state.since < until and (state.until is None or state.until > since)
+
+
+def _same(one: NodeState, other: NodeState) -> bool:
+    return replace(one, since=other.since, until=other.until) == other

@@ -114,6 +114,7 @@ def _asked(rows: Delimited, remedy: str) -> dict[str, pa.Array]:
         "partition_limit": pc.equal(
             pc.utf8_lower(rows.column(limit_field)), duration.PARTITION_LIMIT
         ),
+        "priority": column.integers(rows, "priority", remedy),
         "nnodes": column.integers(rows, "nnodes", remedy),
     }
 

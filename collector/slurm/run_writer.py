@@ -20,8 +20,8 @@ CREATE OR REPLACE TEMP TABLE slurm_run (
   run_id VARCHAR, job_id VARCHAR, name VARCHAR, account VARCHAR, user_name VARCHAR, project VARCHAR,
   qos VARCHAR, partition VARCHAR, submit_at TIMESTAMP, eligible_at TIMESTAMP, start_at TIMESTAMP,
   end_at TIMESTAMP, last_known_at TIMESTAMP, state VARCHAR, state_raw VARCHAR, reason VARCHAR,
-  exit_code VARCHAR, gpus INTEGER, cpus INTEGER, mem_mib BIGINT, nodes INTEGER, suspended_s BIGINT,
-  limit_s BIGINT, array_job_id VARCHAR, array_task VARCHAR, het_job_id VARCHAR,
+  exit_code VARCHAR, priority BIGINT, gpus INTEGER, cpus INTEGER, mem_mib BIGINT, nodes INTEGER,
+  suspended_s BIGINT, limit_s BIGINT, array_job_id VARCHAR, array_task VARCHAR, het_job_id VARCHAR,
   het_component INTEGER, req_nodes INTEGER, req_gpus INTEGER, req_gpu_model VARCHAR,
   req_cpus INTEGER, req_mem_mib BIGINT)
 """
@@ -88,8 +88,8 @@ _DELETE_RUNS = "DELETE FROM job_run WHERE cluster = ? AND run_id IN (SELECT run_
 _INSERT_RUNS = """
 INSERT INTO job_run BY NAME
 SELECT $1 AS cluster, run_id, job_id, 1 AS attempt, account, user_name, project, qos, partition,
-  submit_at, eligible_at, start_at, end_at, state, state_raw, reason, exit_code, gpus, cpus,
-  mem_mib, nodes, suspended_s, limit_s, last_known_at, $2 AS source
+  submit_at, eligible_at, start_at, end_at, state, state_raw, reason, exit_code, priority, gpus,
+  cpus, mem_mib, nodes, suspended_s, limit_s, last_known_at, $2 AS source
 FROM slurm_run ORDER BY submit_at, run_id
 """
 # A submission that has started is no longer pending, whichever row came first.
@@ -160,7 +160,7 @@ def run_table(table: pa.Table, gpus: pa.Array, cpus: pa.Array, mem_mib: pa.Array
         *("run_id", "job_id", "name", "account", "user_name", "project", "qos", "partition"),
         *("state", "state_raw", "reason", "exit_code", "suspended_s", "limit_s", "array_job_id"),
         *("array_task", "het_job_id", "het_component", "req_nodes", "req_gpus", "req_gpu_model"),
-        *("req_cpus", "req_mem_mib"),
+        *("req_cpus", "req_mem_mib", "priority"),
     )
     columns = {name: table[name] for name in same}
     times = {"submit_at": "submit", "eligible_at": "eligible", "start_at": "start"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 
@@ -29,6 +29,10 @@ class ImportSummary:
     def dropped_total(self) -> int:
         """Rows of the input that were left out."""
         return sum(self.dropped.values())
+
+    def with_kept(self, more: dict[str, int]) -> ImportSummary:
+        """The same summary with rows of further tables."""
+        return replace(self, kept=self.kept | more)
 
     def lines(self) -> list[str]:
         """The summary for a terminal, one statement per line."""
