@@ -48,6 +48,7 @@ class Identity:
 class Picture:
     """The newest that is known of the node. ``tick`` None: nothing was read yet.
 
+    ``xids``: (GPU, code) -> how often, and when last; an Xid never clears by itself.
     ``taken_mono_s``: when, by a clock that never jumps; what is too old must not be shown.
     """
 
@@ -61,6 +62,7 @@ class Picture:
     costs: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
     ticks: int = 0
     undelivered: int = 0
+    xids: Mapping[tuple[str, int], tuple[int, datetime]] = field(default_factory=dict)
 
 
 class Collection:
@@ -89,6 +91,7 @@ class Collection:
         self._sent_inventory: list[Any] | None = None
         self._sent_at_s = 0.0
         self._ticks = 0
+        self._xids: dict[tuple[str, int], tuple[int, datetime]] = {}
         self.undelivered = 0
         self.picture = Picture(ReaderState.STARTING, "", None, Attribution(), time.monotonic())
 
@@ -128,6 +131,9 @@ class Collection:
 
     def _take(self, tick: Tick) -> None:
         self._ticks += 1
+        for event in tick.events:
+            key = (event.gpu_uuid or "", event.code)
+            self._xids[key] = (self._xids.get(key, (0, event.ts))[0] + 1, event.ts)
         attribution = self._mapper.attribute(tick)
         self._show(tick, attribution, anew=True)
         self._sequence += 1
@@ -177,6 +183,7 @@ class Collection:
             costs=reader.costs,
             ticks=self._ticks,
             undelivered=self.undelivered,
+            xids=dict(self._xids),
         )
 
 

@@ -1,0 +1,1 @@
+"""The node's metrics for Prometheus, built at each scrape from the newest picture."""
