@@ -9,7 +9,8 @@ import typer
 
 from collector.demo import holds_demo
 from collector.errors import StoreError
-from collector.slurm import importer
+from collector.slurm.importer import import_files
+from collector.slurm.live_import import import_live
 from collector.slurm.summary import ImportSummary
 from collector.store import Store
 from unstrand.clock import utc_now
@@ -24,10 +25,15 @@ import_app = typer.Typer(no_args_is_help=True, help="Take in facts of other syst
 @import_app.command("slurm")
 def slurm(
     cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", help="Name it goes under.")],
-    sacct: Annotated[Path, typer.Option("--sacct", metavar="FILE", help="Output of sacct -P.")],
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask sacct, scontrol and sacctmgr of this host.")
+    ] = False,
+    sacct: Annotated[
+        Path | None, typer.Option("--sacct", metavar="FILE", help="Output of sacct -P.")
+    ] = None,
     nodes: Annotated[
-        Path, typer.Option("--nodes", metavar="FILE", help="Output of scontrol show node.")
-    ],
+        Path | None, typer.Option("--nodes", metavar="FILE", help="Output of scontrol show node.")
+    ] = None,
     events: Annotated[
         Path | None, typer.Option("--events", metavar="FILE", help="sacctmgr show event.")
     ] = None,
@@ -51,19 +57,30 @@ def slurm(
 ) -> None:
     """Take in Slurm's accounting, from files or from the cluster of this host.
 
-    Facts are known from --since to --until; the default is the first submit to the last end.
+    Facts are known from --since to --until; of files the default is the first submit to the last
+    end, of a live cluster the end of the import before until now.
     A broken file is refused with its line, and nothing is taken in.
 
     Example: `unstrand import slurm --cluster c1 --sacct sacct.txt --nodes nodes.txt`
     """
+    files = (sacct, nodes, events, topology, partitions)
+    if live and any(file is not None for file in files):
+        raise typer.BadParameter("--live asks the cluster itself: leave the files out")
+    if not live and (sacct is None or nodes is None):
+        raise typer.BadParameter(
+            "give both --sacct and --nodes, or --live on a host of the cluster"
+        )
     with opened(db, create=True) as store:
         refuse_demo(store)
         with working(f"importing {cluster}"):
-            summary = importer.import_files(
-                store, cluster, sacct=sacct, nodes=nodes, now=utc_now(), events=events,
-                topology=topology, partitions=partitions, since=since, until=until,
-                time_zone=time_zone, sacct_fields=sacct_fields,
-            )  # fmt: skip
+            if sacct is None or nodes is None:
+                summary = import_live(store, cluster, since, until, utc_now())
+            else:
+                summary = import_files(
+                    store, cluster, sacct=sacct, nodes=nodes, now=utc_now(), events=events,
+                    topology=topology, partitions=partitions, since=since, until=until,
+                    time_zone=time_zone, sacct_fields=sacct_fields,
+                )  # fmt: skip
     _tell(summary, as_json=as_json)
 
 

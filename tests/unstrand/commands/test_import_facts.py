@@ -71,3 +71,19 @@ def test_real_facts_do_not_go_into_the_demo(cli, files, demo_db):
     answer = cli("import", "slurm", *options(files, db=demo_db))
     assert answer.code == 1
     assert "another file with --db" in answer.err
+
+
+@pytest.mark.parametrize("given", [[], ["--sacct", "s.txt"], ["--live", "--sacct", "s.txt"]])
+def test_files_and_the_live_cluster_exclude_each_other(cli, tmp_path, given):
+    answer = cli("import", "slurm", "--cluster", "c", "--db", tmp_path / "s.duckdb", *given)
+    assert answer.code == 2
+    assert "--live" in answer.err
+    assert not (tmp_path / "s.duckdb").exists()
+
+
+def test_a_host_without_slurm_is_told_to_bring_files(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    answer = cli("import", "slurm", "--cluster", "c", "--live", "--db", tmp_path / "s.duckdb")
+    assert answer.code == 1
+    assert "Traceback" not in answer.err
+    assert "sacct" in answer.err or "scontrol" in answer.err
