@@ -1,0 +1,15 @@
+"""The ledger: every GPU-second of a cluster in exactly one class, at one price."""
+
+from analytics.ledger.build import build, clusters, ensure_built
+from analytics.ledger.classes import HELD, NOT_HELD, STRANDED, LedgerClass, Overlay
+
+__all__ = [
+    "HELD",
+    "NOT_HELD",
+    "STRANDED",
+    "LedgerClass",
+    "Overlay",
+    "build",
+    "clusters",
+    "ensure_built",
+]

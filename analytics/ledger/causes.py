@@ -1,0 +1,182 @@
+"""Who caused it: stranded time split over runs, waiting time named after the job that waits. Modelled."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.ledger import kernel as k
+from analytics.ledger.classes import LedgerClass
+from analytics.ledger.events import host_shares
+from analytics.ledger.facts import Allocation
+from analytics.ledger.frame import Frame
+from analytics.ledger.keys import pool_keys, run_keys
+from analytics.ledger.pending import PendingJobs
+from analytics.window import HOUR_US
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """How a code of the sweep is blamed: class, role of the run named, rule."""
+
+    name: LedgerClass
+    role: str
+    rule: str
+
+
+CAUSES = {
+    k.C_CPU: Cause(LedgerClass.STRANDED_CPU, "causer", "profile"),
+    k.C_MEM: Cause(LedgerClass.STRANDED_MEM, "causer", "profile"),
+    k.C_CPU_REQUEST: Cause(LedgerClass.STRANDED_CPU, "causer", "request"),
+    k.C_MEM_REQUEST: Cause(LedgerClass.STRANDED_MEM, "causer", "request"),
+    k.C_SHAPE: Cause(LedgerClass.STRANDED_SHAPE, "causer", "blocks-shape"),
+    k.C_TOPOLOGY: Cause(LedgerClass.STRANDED_TOPOLOGY, "causer", "blocks-shape"),
+    k.C_GANG: Cause(LedgerClass.GANG_WAIT, "waiter", "waits"),
+    k.C_ORDER: Cause(LedgerClass.POLICY_BLOCKED, "waiter", "order"),
+    k.C_LIMIT: Cause(LedgerClass.POLICY_BLOCKED, "waiter", "limit"),
+}
+
+Key = tuple[int, int, str, str, str, str | None]
+"""pool, slot, class, role, rule, run."""
+
+
+@dataclass(slots=True)
+class Amount:
+    """GPU time of one cause, and the most that had to be released to free all GPUs."""
+
+    gpu_us: int = 0
+    cpu_milli: int | None = None
+    mem_mib: int | None = None
+
+
+def causes(frame: Frame, segments: k.Array, pending: PendingJobs) -> pa.Table:
+    """Rows of ``ledger_cause``; per (pool, slice, class) they add up to the class."""
+    found: dict[Key, Amount] = defaultdict(Amount)
+    held = _on_nodes(frame)
+    wanted = segments[np.isin(segments[:, 3], list(CAUSES))] if segments.size else segments
+    wanted = wanted[np.lexsort((wanted[:, 1], wanted[:, 0]))] if wanted.size else wanted
+    for pool, t0, t1, code, gpus, job, ripe in wanted.tolist():
+        cause = CAUSES[code]
+        start = min(max(t0, ripe), t1) if code == k.C_ORDER else t0
+        if cause.role == "waiter":
+            weights: list[tuple[str | None, int]] = [(pending.run_ids[job], 1)]
+        else:
+            weights = _weights(frame, pool, held, start, code)
+        for slot, amount in _slots(frame.bounds, start, t1, gpus):
+            for run, part in _split(amount, weights):
+                found[pool, slot, cause.name.value, cause.role, cause.rule, run].gpu_us += part
+    return _table(frame, found)
+
+
+class _OnNode:
+    """The runs on one node over time, found by instant."""
+
+    def __init__(self) -> None:
+        self.rows: list[Allocation] = []
+        self._live: dict[int, list[Allocation]] = {}
+        self._cuts: list[int] = []
+
+    def at(self, t: int) -> list[Allocation]:
+        if not self._cuts:
+            self._cuts = sorted({x for a in self.rows for x in (a.t0, a.t1)})
+        place = bisect_right(self._cuts, t)
+        if place not in self._live:
+            self._live[place] = [a for a in self.rows if a.t0 <= t < a.t1]
+        return self._live[place]
+
+
+def _on_nodes(frame: Frame) -> dict[str, _OnNode]:
+    nodes: dict[str, _OnNode] = defaultdict(_OnNode)
+    for a in host_shares(frame.facts).values():
+        nodes[a.node].rows.append(a)
+    return nodes
+
+
+def _weights(
+    frame: Frame, pool: int, held: dict[str, _OnNode], t: int, code: int
+) -> list[tuple[str | None, int]]:
+    """Runs and their weights; nobody to blame = the platform (None)."""
+    node = frame.fleet.pools[pool][0]
+    live = held[node].at(t) if node in held else []
+    if code in (k.C_SHAPE, k.C_TOPOLOGY):
+        weights = [(a.run_id, a.gpus) for a in live if a.gpus > 0]
+    else:
+        weights = _excess(frame, node, live, t, code in (k.C_CPU, k.C_CPU_REQUEST))
+    return sorted(weights, key=lambda pair: pair[0] or "") or [(None, 1)]
+
+
+def _excess(
+    frame: Frame, node: str, live: list[Allocation], t: int, cpu: bool
+) -> list[tuple[str | None, int]]:
+    """What each run holds of the resource beyond its GPUs' share of the node, in 1/GPUs of the unit."""
+    rows = [
+        row
+        for place in frame.fleet.pools_of(node)
+        for row in frame.fleet.inventory[place]
+        if row.t0 <= t < row.t1
+    ]
+    gpus = sum(row.gpus for row in rows)
+    total = next((row.cpus if cpu else row.mem_mib for row in rows), None)
+    if total is None:
+        return []
+    over = [(a.run_id, (a.cpus if cpu else a.mem_mib) * gpus - a.gpus * total) for a in live]
+    return [(run, weight) for run, weight in over if weight > 0]
+
+
+def _slots(bounds: k.Array, t0: int, t1: int, gpus: int) -> Iterator[tuple[int, int]]:
+    slot = int(np.searchsorted(bounds, t0, "right")) - 1
+    while t0 < t1:
+        stop = min(t1, int(bounds[slot + 1]))
+        yield slot, gpus * (stop - t0)
+        t0, slot = stop, slot + 1
+
+
+def _split(amount: int, weights: list[tuple[str | None, int]]) -> Iterator[tuple[str | None, int]]:
+    """Exactly ``amount`` over the runs by largest remainder, ties by run."""
+    total = sum(weight for _, weight in weights)
+    shares = [amount * weight // total for _, weight in weights]
+    order = sorted(range(len(weights)), key=lambda i: (-(amount * weights[i][1] % total), i))
+    for i in order[: amount - sum(shares)]:
+        shares[i] += 1
+    yield from ((run, share) for (run, _), share in zip(weights, shares, strict=True) if share)
+
+
+def _table(frame: Frame, found: dict[Key, Amount]) -> pa.Table:
+    keys = sorted(found, key=lambda key: (key[1], key[0], key[2:5], key[5] or ""))
+    runs = sorted({key[5] for key in keys if key[5] is not None})
+    run_key = run_keys(frame.work, frame.facts, runs)
+    pool_key = pool_keys(frame.work, frame.facts.cluster, frame.fleet.pools)
+    begin = [int(frame.bounds[key[1]]) for key in keys]
+    priced = {
+        model: frame.prices.keys(model, frame.bounds)
+        for model in {model for _, model in frame.fleet.pools}
+    }
+    pools = frame.fleet.pools
+    time = pa.timestamp("us")
+    return pa.table(
+        {
+            "hour": pa.array([t // HOUR_US * HOUR_US for t in begin], time),
+            "since": pa.array(begin, time),
+            "until": pa.array([int(frame.bounds[key[1] + 1]) for key in keys], time),
+            "pool_key": pa.array([pool_key[pools[key[0]]] for key in keys], pa.int32()),
+            "price_key": pa.array([priced[pools[key[0]][1]][key[1]] for key in keys], pa.int32()),
+            "posting": pa.array([0] * len(keys), pa.int32()),
+            "class": pa.array([key[2] for key in keys], pa.string()),
+            "role": pa.array([key[3] for key in keys], pa.string()),
+            "rule": pa.array([key[4] for key in keys], pa.string()),
+            "run_key": pa.array(
+                [run_key[key[5]][0] if key[5] else None for key in keys], pa.int32()
+            ),
+            "holder_key": pa.array(
+                [run_key[key[5]][1] if key[5] else None for key in keys], pa.int32()
+            ),
+            "gpu_us": pa.array([found[key].gpu_us for key in keys], pa.int64()),
+            "release_cpu_milli": pa.array([found[key].cpu_milli for key in keys], pa.int64()),
+            "release_mem_mib": pa.array([found[key].mem_mib for key in keys], pa.int64()),
+        }
+    )

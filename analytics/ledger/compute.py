@@ -1,0 +1,178 @@
+"""One window of one cluster: from facts to the ledger's rows, nothing written but keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.errors import LedgerError
+from analytics.ledger import kernel as k
+from analytics.ledger.broken import Breakage, mark_failed
+from analytics.ledger.causes import causes
+from analytics.ledger.classes import CLASSES
+from analytics.ledger.events import (
+    EventList,
+    held_events,
+    node_events,
+    reservation_events,
+    world,
+)
+from analytics.ledger.facts import load
+from analytics.ledger.fleet import Fleet, clip
+from analytics.ledger.frame import Frame
+from analytics.ledger.held import Conflict, Held, resolve
+from analytics.ledger.heldrows import HeldRows, held_rows
+from analytics.ledger.lost import durable_points, mark_thrown
+from analytics.ledger.notheld import post
+from analytics.ledger.parts import cut_and_measure
+from analytics.ledger.pending import PendingJobs
+from analytics.ledger.pricing import PriceTimes
+from analytics.ledger.profile import DemandProfile, demand_profile
+from analytics.ledger.remainder import Left, remainders
+from analytics.ledger.rows import rows_table
+from analytics.ledger.settings import LedgerSettings, settings_at
+from analytics.ledger.slices import cut, cuts
+from analytics.ledger.sweep import sweep
+from analytics.window import HOUR_US, from_us, to_us
+from collector.store import Work
+
+US = 1_000_000
+
+
+@dataclass(slots=True)
+class Computed:
+    """What a build found: rows of ``ledger_hour``, conflicts, and what decided."""
+
+    rows: pa.Table
+    causes: pa.Table
+    conflicts: list[Conflict]
+    profiles: list[DemandProfile]
+    settings: LedgerSettings
+    installed_us: dict[int, int]
+    """Hour (us) -> installed GPU time in micro-GPU-seconds."""
+
+
+def compute(work: Work, cluster: str, since: int, until: int) -> Computed:
+    """The ledger of ``cluster`` over ``[since, until)``, microseconds.
+
+    Raises LedgerError if the rows do not add up to what is installed, which would be a fault here.
+    """
+    settings = settings_at(work, cluster, from_us(since))
+    lead = settings.pass_interval_s * US
+    facts = load(work, cluster, since, until, lead=lead)
+    fleet = Fleet.of(facts)
+    prices = PriceTimes.load(work, cluster, settings.purchase_type)
+    models = {model for _, model in fleet.pools}
+    bounds = cuts(since, until, prices.changes(models) | _mapping_changes(work, cluster))
+    held = resolve(facts, fleet, since - lead, until)
+    loose = mark_failed(facts, fleet, held)
+    profiles = _profiles(work, cluster, since - lead, until)
+    frame = Frame(work, facts, fleet, held, bounds, prices)
+    segments, pending = _sweep(frame, loose, profiles, since - lead)
+    inside = frame.held = _clipped(held, since)
+    inside.pieces = mark_thrown(inside.pieces, durable_points(work, facts))
+    parts = cut_and_measure(work, cluster, fleet, inside.pieces, bounds, held.per_gpu)
+    busy = held_rows(inside, parts)
+    left = remainders(facts, fleet, inside, loose, bounds, busy.shared)
+    rest = post(segments, bounds, len(fleet.pools))
+    _check(frame, busy, rest, left)
+    return Computed(
+        rows=rows_table(frame, busy, rest, left),
+        causes=causes(frame, segments, pending),
+        conflicts=inside.conflicts,
+        profiles=profiles,
+        settings=settings,
+        installed_us=_installed_by_hour(fleet, bounds),
+    )
+
+
+def _mapping_changes(work: Work, cluster: str) -> set[int]:
+    rows = work.rows(
+        "SELECT DISTINCT epoch_us(unnest([valid_from, valid_to])) AS t FROM org_map "
+        "WHERE cluster = ? OR cluster IS NULL",
+        [cluster],
+    )
+    return {row["t"] for row in rows if row["t"] is not None}
+
+
+def _profiles(work: Work, cluster: str, since: int, until: int) -> list[DemandProfile]:
+    day = from_us(since).replace(hour=0, minute=0, second=0, microsecond=0)
+    profiles = []
+    while to_us(day) < until:
+        profiles.append(demand_profile(work, cluster, day, settings_at(work, cluster, day)))
+        day += timedelta(days=1)
+    return profiles
+
+
+def _sweep(
+    frame: Frame, loose: list[Breakage], profiles: list[DemandProfile], start: int
+) -> tuple[k.Array, PendingJobs]:
+    facts, fleet = frame.facts, frame.fleet
+    pending = PendingJobs.none(len(fleet.pools))
+    if not fleet.pools:
+        return np.zeros((0, 7), np.int64), pending
+    out = EventList(start, facts.until)
+    parameters = []
+    for row, profile in enumerate(profiles):
+        settings = settings_at(frame.work, facts.cluster, profile.day)
+        out.at(to_us(profile.day), k.PARAMETERS, row, 0)
+        parameters.append(_parameters(profile, settings))
+    node_events(out, facts, fleet)
+    held_events(out, facts, fleet, frame.held, loose)
+    kept = reservation_events(out, facts, fleet)
+    for event in pending.events:
+        out.at(*event)
+    widest = max(gpus for timeline in fleet.installed for _, _, gpus in timeline)
+    state = world(fleet, kept, pending, np.array(parameters, np.int64))
+    return sweep(state, out.arrays(), facts.since, facts.until, 2 * widest + 2), pending
+
+
+def _parameters(profile: DemandProfile, settings: LedgerSettings) -> list[int]:
+    row = []
+    for demand in (profile.middle, profile.low, profile.high):
+        row += [-1 if v is None else v for v in (demand.cpu_milli, demand.mem_mib)]
+    return [*row, settings.headroom_gpus, settings.pass_interval_s * US]
+
+
+def _clipped(held: Held, since: int) -> Held:
+    """Without the lead-in before the window."""
+    pieces = [replace(p, t0=max(p.t0, since)) for p in held.pieces if p.t1 > since]
+    conflicts = [replace(c, t0=max(c.t0, since)) for c in held.conflicts if c.t1 > since]
+    return Held(held.per_gpu, pieces, conflicts)
+
+
+def _installed(fleet: Fleet, bounds: k.Array) -> k.Array:
+    """Installed micro-GPU-seconds per pool and slot."""
+    edges = bounds.tolist()
+    table = np.zeros((len(fleet.pools), len(edges) - 1), np.int64)
+    for pool, timeline in enumerate(fleet.installed):
+        for t0, t1, gpus in clip(timeline, edges[0], edges[-1]):
+            which, slot, begin, end = cut(np.array([t0]), np.array([t1]), bounds)
+            table[pool, slot] += gpus * (end - begin)
+    return table
+
+
+def _check(frame: Frame, busy: HeldRows, rest: k.Array, left: Left) -> None:
+    """The product's first promise, on every build."""
+    posted = rest[:, :, :CLASSES].sum(axis=2)
+    np.add.at(posted, (busy.pool, busy.slot), busy.classes.sum(axis=1))
+    for (pool, _, slot), classes in left.items():
+        posted[pool, slot] += sum(classes.values())
+    wrong = np.argwhere(posted != _installed(frame.fleet, frame.bounds))
+    if wrong.size or (rest < 0).any() or (busy.classes < 0).any():
+        node = frame.fleet.pools[wrong[0][0]] if wrong.size else "?"
+        raise LedgerError(
+            f"cluster {frame.facts.cluster}: the ledger of {node} does not add up to what is "
+            "installed; nothing was written. This is a fault of unstrand: please report it"
+        )
+
+
+def _installed_by_hour(fleet: Fleet, bounds: k.Array) -> dict[int, int]:
+    totals: dict[int, int] = {}
+    for slot, amount in enumerate(_installed(fleet, bounds).sum(axis=0).tolist()):
+        hour = int(bounds[slot]) // HOUR_US * HOUR_US
+        totals[hour] = totals.get(hour, 0) + amount
+    return totals

@@ -1,0 +1,254 @@
+"""The facts that a build reads, without doubles; times are microseconds since 1970.
+
+Every query gives the same rows whatever the order in which facts arrived: doubles are folded by key,
+a known end wins over an open one, and a later inventory row ends the one before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from analytics.window import from_us
+from collector.store import Work
+
+FOREVER = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """GPUs of one model on one node over ``[t0, t1)``."""
+
+    node: str
+    model: str
+    gpus: int
+    cpus: int | None
+    mem_mib: int | None
+    partitions: tuple[str, ...]
+    rack: str | None
+    leaf: str | None
+    spine: str | None
+    owned: bool
+    t0: int
+    t1: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a run holds on a node over ``[t0, t1)``; ``gpus`` whole ones, or num/den of a named one."""
+
+    run_id: str
+    node: str
+    model: str | None
+    gpu_uuid: str | None
+    mig_uuid: str | None
+    gpus: int
+    num: int
+    den: int
+    cpus: int
+    mem_mib: int
+    t0: int
+    t1: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A named state of a node (or of the cluster: node None) over ``[t0, t1)``."""
+
+    node: str | None
+    kind: str
+    t0: int
+    t1: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """GPUs of a node kept for accounts; ``gpus`` None = all of them, no accounts = for everybody."""
+
+    name: str
+    node: str
+    gpus: int | None
+    accounts: frozenset[str]
+    t0: int
+    t1: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fatal:
+    """A GPU broke at ``t``."""
+
+    node: str
+    gpu_uuid: str | None
+    run_id: str | None
+    job_id: str | None
+    t: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is known of a run as a whole."""
+
+    run_id: str
+    job_id: str
+    user: str | None
+    account: str | None
+    project: str | None
+    queue: str | None
+    qos: str | None
+    state: str
+    t0: int | None
+    t1: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything of one cluster that bears on ``[since, until)``."""
+
+    cluster: str
+    since: int
+    until: int
+    pools: list[Pool]
+    allocations: list[Allocation]
+    states: list[Interval]
+    coverage: list[Interval]
+    reservations: list[Reservation]
+    fatals: list[Fatal]
+    runs: dict[str, Run]
+    seen: list[tuple[str, str, int]]
+    """(node, gpu_uuid, end) of each placement of a named GPU that ended."""
+
+
+_NODES = """
+WITH folded AS (
+  SELECT node, coalesce(gpu_model, 'unknown') AS gpu_model, valid_from, max(gpus) AS gpus, max(cpus) AS cpus,
+    max(mem_mib) AS mem_mib, max(partitions) AS partitions, max(rack) AS rack, max(leaf) AS leaf,
+    max(spine) AS spine, bool_or(owned) AS owned, max(valid_to) AS valid_to
+  FROM node WHERE cluster = ? GROUP BY ALL),
+ended AS (
+  SELECT *, least(coalesce(valid_to, 'infinity'), coalesce(lead(valid_from) OVER
+    (PARTITION BY node, gpu_model ORDER BY valid_from), 'infinity')) AS ends FROM folded)
+SELECT node, gpu_model, gpus, cpus, mem_mib, partitions, rack, leaf, spine, owned, epoch_us(valid_from) AS t0,
+  CASE WHEN isfinite(ends) THEN epoch_us(ends) END AS t1
+FROM ended WHERE valid_from < ? AND ends > ? AND valid_from < ends ORDER BY node, gpu_model, valid_from"""
+
+_RUNS = """
+SELECT run_id, job_id, user_name, account, project, partition, qos, state, epoch_us(start_at) AS t0,
+  epoch_us(end_at) AS t1
+FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY end_at IS NULL, coalesce(end_at, last_known_at)
+        DESC NULLS LAST, start_at DESC NULLS LAST, state, source) AS nth
+      FROM job_run WHERE cluster = ? AND run_id IN (SELECT run_id FROM allocation WHERE cluster = ?
+        AND start_at < ? AND coalesce(end_at, 'infinity') > ?))
+WHERE nth = 1"""
+
+_ALLOCATIONS = """
+WITH folded AS (
+  SELECT run_id, node, gpu_model, gpu_uuid, mig_uuid, start_at, max(gpus) AS gpus,
+    arg_max(share_num, share_num / share_den) AS num, arg_max(share_den, share_num / share_den) AS den,
+    max(cpus) AS cpus, max(mem_mib) AS mem_mib, max(end_at) AS end_at
+  FROM allocation WHERE cluster = ? AND start_at < ? GROUP BY ALL),
+run AS (
+  SELECT run_id, max(end_at) AS end_at, max(last_known_at) AS last_known_at FROM job_run
+  WHERE cluster = ? GROUP BY run_id),
+covered AS (
+  SELECT node, max(until) AS until FROM fact_window WHERE cluster = ? AND kind = 'scheduler' GROUP BY node),
+ended AS (
+  SELECT f.*, coalesce(f.end_at, r.end_at, r.last_known_at, greatest(
+      (SELECT until FROM covered WHERE node IS NULL),
+      (SELECT until FROM covered c WHERE c.node = f.node)), f.start_at) AS ends
+  FROM folded f LEFT JOIN run r USING (run_id))
+SELECT run_id, node, gpu_model, gpu_uuid, mig_uuid, gpus, num, den, coalesce(cpus, 0) AS cpus,
+  coalesce(mem_mib, 0) AS mem_mib, epoch_us(start_at) AS t0, epoch_us(ends) AS t1
+FROM ended WHERE ends > ? AND start_at < ends
+ORDER BY start_at, run_id, node, gpu_model, gpu_uuid, mig_uuid"""
+
+_STATES = """
+SELECT node, state, epoch_us(since) AS t0, epoch_us(max(until)) AS t1 FROM node_state
+WHERE cluster = ? AND since < ? GROUP BY node, state, since HAVING coalesce(max(until), 'infinity') > ?
+ORDER BY ALL"""
+
+_COVERAGE = """
+SELECT DISTINCT node, kind, epoch_us(since) AS t0, epoch_us(until) AS t1 FROM fact_window
+WHERE cluster = ? AND since < ? AND until > ? ORDER BY ALL"""
+
+_RESERVATIONS = """
+SELECT name, node, max(gpus) AS gpus, max(accounts) AS accounts, epoch_us(since) AS t0, epoch_us(max(until)) AS t1
+FROM reservation WHERE cluster = ? AND since < ? GROUP BY name, node, since
+HAVING coalesce(max(until), 'infinity') > ? ORDER BY ALL"""
+
+_FATALS = """
+SELECT DISTINCT node, gpu_uuid, run_id, job_id, epoch_us(ts) AS t FROM event
+WHERE cluster = ? AND ts < ? AND fatal AND kind IN ('xid', 'gpu_lost') AND node IS NOT NULL ORDER BY t, node, gpu_uuid, run_id, job_id"""
+
+_SEEN = """
+SELECT DISTINCT node, gpu_uuid, epoch_us(valid_to) AS t1 FROM device_seen
+WHERE cluster = ? AND valid_to IS NOT NULL ORDER BY ALL"""
+
+
+def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> Facts:
+    """Facts of ``cluster`` that overlap ``[since - lead, until)``."""
+    span = [from_us(until), from_us(since - lead)]
+    runs = work.rows(_RUNS, [cluster, cluster, *span])
+    states_ever = work.rows(_STATES, [cluster, span[0], from_us(0)])
+    return Facts(
+        cluster=cluster,
+        since=since,
+        until=until,
+        pools=[_pool(row) for row in work.rows(_NODES, [cluster, *span])],
+        allocations=_allocations(work, cluster, span),
+        states=[
+            Interval(row["node"], row["state"], row["t0"], _end(row["t1"])) for row in states_ever
+        ],
+        coverage=[Interval(**row) for row in work.rows(_COVERAGE, [cluster, *span])],
+        reservations=[_reservation(row) for row in work.rows(_RESERVATIONS, [cluster, *span])],
+        fatals=[Fatal(**row) for row in work.rows(_FATALS, [cluster, span[0]])],
+        runs={row["run_id"]: _run(row) for row in runs},
+        seen=[(r["node"], r["gpu_uuid"], r["t1"]) for r in work.rows(_SEEN, [cluster])],
+    )
+
+
+def inventory(work: Work, cluster: str, since: int, until: int) -> Facts:
+    """Only what decides how many GPUs are installed."""
+    span = [from_us(until), from_us(since)]
+    states = [
+        Interval(row["node"], row["state"], row["t0"], _end(row["t1"]))
+        for row in work.rows(_STATES, [cluster, *span])
+    ]
+    pools = [_pool(row) for row in work.rows(_NODES, [cluster, *span])]
+    return Facts(cluster, since, until, pools, [], states, [], [], [], {}, [])
+
+
+def _end(t1: int | None) -> int:
+    return FOREVER if t1 is None else t1
+
+
+def _pool(row: dict[str, Any]) -> Pool:
+    return Pool(
+        row["node"], row["gpu_model"], row["gpus"], row["cpus"], row["mem_mib"],
+        tuple(row["partitions"] or ()), row["rack"], row["leaf"], row["spine"], row["owned"],
+        row["t0"], _end(row["t1"]),
+    )  # fmt: skip
+
+
+def _allocations(work: Work, cluster: str, span: list[Any]) -> list[Allocation]:
+    rows = work.rows(_ALLOCATIONS, [cluster, span[0], cluster, cluster, span[1]])
+    return [
+        Allocation(
+            row["run_id"], row["node"], row["gpu_model"], row["gpu_uuid"], row["mig_uuid"],
+            row["gpus"], row["num"], row["den"], row["cpus"], row["mem_mib"], row["t0"], row["t1"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def _reservation(row: dict[str, Any]) -> Reservation:
+    return Reservation(
+        row["name"], row["node"], row["gpus"], frozenset(row["accounts"] or ()),
+        row["t0"], _end(row["t1"]),
+    )  # fmt: skip
+
+
+def _run(row: dict[str, Any]) -> Run:
+    return Run(
+        row["run_id"], row["job_id"], row["user_name"], row["account"], row["project"],
+        row["partition"], row["qos"], row["state"], row["t0"], row["t1"],
+    )  # fmt: skip

@@ -1,0 +1,118 @@
+"""A fingerprint of the facts behind each hour, so that only what late facts change is built again.
+
+Intervals are clipped to the hour: a run that goes on, ends or is extended elsewhere leaves it alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from analytics.ledger.lost import THROWN_STATES
+from analytics.ledger.profile import demand_profile
+from analytics.ledger.settings import settings_at
+from collector.store import Work
+
+_HOURS = """WITH hours AS (SELECT unnest(generate_series(?, ? - INTERVAL 1 HOUR, INTERVAL 1 HOUR)) AS h)
+"""
+_CLIP = "greatest({0}, h), least(coalesce({1}, 'infinity'), h + INTERVAL 1 HOUR)"
+_OVERLAP = "{0} < h + INTERVAL 1 HOUR AND coalesce({1}, 'infinity') > h"
+_THROWN = ", ".join(f"'{state}'" for state in sorted(THROWN_STATES))
+
+
+def _interval(table: str, columns: str, since: str, until: str, extra: str = "") -> str:
+    """Hash of the rows of an interval table that overlap each hour."""
+    clip, overlap = _CLIP.format(since, until), _OVERLAP.format(since, until)
+    return (
+        f"SELECT h, hash({columns}, {clip}) AS x FROM hours JOIN {table} ON cluster = ? "  # noqa: S608 - our own names
+        f"AND {overlap} {extra}"
+    )
+
+
+_RUN = f"""
+SELECT h, hash(r.run_id, r.job_id, r.user_name, r.account, r.project, r.partition, r.qos,
+  least(greatest(coalesce(eligible_at, r.submit_at), h), h + INTERVAL 1 HOUR),
+  least(greatest(coalesce(start_at, 'infinity'), h), h + INTERVAL 1 HOUR),
+  least(greatest(coalesce(end_at, last_known_at, 'infinity'), h), h + INTERVAL 1 HOUR),
+  CASE WHEN state IN ({_THROWN}) THEN (state, start_at, end_at) END,
+  j.req_nodes, j.req_gpus, j.req_gpu_model, j.req_cpus, j.req_mem_mib, j.limit_s, j.topology, j.partitions) AS x
+FROM hours JOIN job_run r ON r.cluster = ? AND coalesce(eligible_at, r.submit_at) < h + INTERVAL 1 HOUR
+  AND coalesce(end_at, last_known_at, 'infinity') > h
+LEFT JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id"""  # noqa: S608 - our own names
+
+_CHECKPOINT = f"""
+SELECT h, hash(e.run_id, e.job_id, e.ts) AS x FROM hours JOIN job_run r ON r.cluster = ?
+  AND r.state IN ({_THROWN}) AND r.start_at < h + INTERVAL 1 HOUR AND r.end_at > h
+JOIN event e ON e.cluster = r.cluster AND e.kind = 'checkpoint_end' AND e.ts BETWEEN r.start_at AND r.end_at
+  AND (e.run_id = r.run_id OR e.job_id = r.job_id)"""  # noqa: S608 - our own names
+
+_PARTS = {
+    "node": _interval(
+        "node", "node, gpu_model, gpus, cpus, mem_mib, partitions, rack, leaf, spine, owned",
+        "valid_from", "valid_to",
+    ),
+    "allocation": _interval(
+        "allocation",
+        "run_id, node, gpu_model, gpu_uuid, mig_uuid, gpus, share_num, share_den, cpus, mem_mib",
+        "start_at", "end_at",
+    ),
+    "run": _RUN,
+    "state": _interval("node_state", "node, state", "since", "until"),
+    "reservation": _interval("reservation", "name, node, gpus, accounts", "since", "until"),
+    "window": _interval("fact_window", "kind, node", "since", "until", "AND kind = 'scheduler'"),
+    "mig": _interval(
+        "mig_instance", "node, gpu_uuid, mig_uuid, profile, gpu_slices, placement_start",
+        "valid_from", "valid_to",
+    ),
+    "fatal": "SELECT h, hash(node, gpu_uuid, run_id, job_id, ts) AS x FROM hours JOIN event "
+    "ON cluster = ? AND fatal AND ts < h + INTERVAL 1 HOUR",
+    "seen": "SELECT h, hash(node, gpu_uuid, valid_to) AS x FROM hours JOIN device_seen "
+    "ON cluster = ? AND valid_to > h AND valid_to < h + INTERVAL 1 HOUR",
+    "checkpoint": _CHECKPOINT,
+    "queue": "SELECT h, hash(q.ts, job_id, priority, reason, nodes, gpus, gpus_per_node, cpus, mem_mib, "
+    "gpu_model, partition, topology) AS x FROM hours JOIN queue_snapshot q ON cluster = ? "
+    "AND q.ts >= h - INTERVAL 1 HOUR AND q.ts < h + INTERVAL 1 HOUR",
+    "price": "SELECT h, hash(price_id) AS x FROM hours JOIN price ON (cluster = ? OR cluster IS NULL) "
+    "AND retired_at IS NULL AND NOT starts_with(source, 'default:') "
+    "AND effective_from < h + INTERVAL 1 HOUR AND coalesce(effective_to, 'infinity') > h",
+    "mapping": "SELECT h, hash(t) AS x FROM hours JOIN (SELECT cluster, unnest([valid_from, valid_to]) AS t "
+    "FROM org_map) ON (cluster = ? OR cluster IS NULL) AND t > h AND t < h + INTERVAL 1 HOUR",
+}  # fmt: skip
+
+# The fold does not depend on order and does not forget doubles.
+_FOLD = (
+    "SELECT h, count(*) AS n, CAST(sum(x % 4503599627370496) AS BIGINT) AS x FROM ({0}) GROUP BY h"
+)
+
+_SAMPLES = """
+SELECT time_bucket(INTERVAL 1 HOUR, ts) AS h, count(*) AS n FROM sample
+WHERE cluster = ? AND ts >= ? AND ts < ? GROUP BY h"""
+
+
+def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:
+    """``hash:samples`` of each whole hour of one day in which the cluster has an inventory."""
+    texts: dict[datetime, list[str]] = defaultdict(list)
+    for name, sql in _PARTS.items():
+        for row in work.rows(_HOURS + _FOLD.format(sql), [since, until, cluster]):
+            texts[row["h"]].append(f"{name}={row['n']}/{row['x']}")
+    counts = {
+        row["h"]: row["n"]
+        for row in work.rows(_SAMPLES, [cluster, since, until + timedelta(hours=1)])
+    }
+    day = since.replace(hour=0, minute=0, second=0, microsecond=0)
+    settings = settings_at(work, cluster, day)
+    profile = demand_profile(work, cluster, day, settings).profile_hash
+    aliases = work.value(
+        "SELECT CAST(sum(hash(raw_name, gpu_model) % 65536) AS BIGINT) FROM gpu_model_alias"
+    )
+    common = f"{settings}|{profile}|{aliases}"
+    return {
+        hour: _digest(sorted(parts), common) + f":{counts.get(hour, 0)}"
+        for hour, parts in texts.items()
+        if any(part.startswith("node=") for part in parts)
+    }
+
+
+def _digest(parts: list[str], common: str) -> str:
+    return hashlib.sha256("|".join([*parts, common]).encode()).hexdigest()[:16]

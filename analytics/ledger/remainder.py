@@ -1,0 +1,110 @@
+"""What is left of a GPU that is held in parts: its unassigned slices, as rows of their own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from analytics.ledger.broken import Breakage
+from analytics.ledger.classes import NOT_HELD, LedgerClass
+from analytics.ledger.events import spans_of
+from analytics.ledger.facts import Facts
+from analytics.ledger.fleet import FAILED_STATES, Fleet
+from analytics.ledger.held import Held, Piece
+from analytics.ledger.kernel import Array
+
+Left = dict[tuple[int, str, int], dict[LedgerClass, int]]
+"""Per (pool, gpu, slot) the micro-GPU-seconds of each class."""
+
+
+def remainders(
+    facts: Facts,
+    fleet: Fleet,
+    held: Held,
+    loose: list[Breakage],
+    bounds: Array,
+    shared: dict[tuple[int, str, int], int],
+) -> Left:
+    """Classes of the unassigned part of each shared GPU; with the runs' rows they make the GPU whole."""
+    boards: dict[tuple[int, str], list[Piece]] = defaultdict(list)
+    for piece in held.pieces:
+        if piece.gpu is not None:
+            boards[piece.pool, piece.gpu].append(piece)
+    exact: dict[tuple[int, str, int], dict[LedgerClass, int]] = defaultdict(
+        lambda: defaultdict(int)
+    )
+    whole: dict[tuple[int, str, int], int] = defaultdict(int)
+    edges = bounds.tolist()
+    for pool, gpu in sorted({(pool, gpu) for pool, gpu, _ in shared}):
+        node = fleet.pools[pool][0]
+        pieces = boards[pool, gpu]
+        marks = _marks(facts, node, [b for b in loose if b.pool == pool and b.gpu == gpu])
+        for t0, t1, slot in _steps(pieces, marks, edges):
+            left = held.per_gpu - sum(p.units for p in pieces if p.t0 <= t0 < p.t1)
+            whole[pool, gpu, slot] += t1 - t0
+            if left:
+                exact[pool, gpu, slot][_class_at(marks, t0)] += left * (t1 - t0)
+    return {
+        key: _spread(whole[key] - shared.get(key, 0), exact[key], held.per_gpu)
+        for key in sorted(whole)
+    }
+
+
+Marks = list[tuple[int, int, str]]
+
+
+def _marks(facts: Facts, node: str, broken: list[Breakage]) -> Marks:
+    marks: Marks = [(b.t0, b.t1, "failed") for b in broken]
+    for state in facts.states:
+        if state.node == node:
+            kind = "failed" if state.kind in FAILED_STATES else "drained"
+            marks.append((state.t0, state.t1, kind))
+    for window in facts.coverage:
+        if window.kind == "scheduler" and window.node in (None, node):
+            marks.append((window.t0, window.t1, "known"))
+    for kept in facts.reservations:
+        if kept.node == node and kept.gpus is None:
+            marks.append((kept.t0, kept.t1, "reserved"))
+    return marks
+
+
+def _class_at(marks: Marks, t: int) -> LedgerClass:
+    now = {kind for t0, t1, kind in marks if t0 <= t < t1}
+    if "failed" in now:
+        return LedgerClass.FAILED
+    if "drained" in now:
+        return LedgerClass.DRAINED
+    if "known" not in now:
+        return LedgerClass.UNKNOWN
+    return LedgerClass.RESERVED if "reserved" in now else LedgerClass.FREE
+
+
+def _steps(pieces: list[Piece], marks: Marks, edges: list[int]) -> Iterator[tuple[int, int, int]]:
+    """``(t0, t1, slot)`` of the time in which any piece holds, cut wherever something changes."""
+    slot = 0
+    for begin, end in spans_of(pieces):
+        cuts = {begin, end} | {t for p in pieces for t in (p.t0, p.t1) if begin < t < end}
+        cuts |= {t for mark in marks for t in mark[:2] if begin < t < end}
+        cuts |= {t for t in edges if begin < t < end}
+        ordered = sorted(cuts)
+        for t0, t1 in zip(ordered, ordered[1:], strict=False):
+            while edges[slot + 1] <= t0:
+                slot += 1
+            yield t0, t1, slot
+
+
+def _spread(amount: int, exact: dict[LedgerClass, int], per_gpu: int) -> dict[LedgerClass, int]:
+    """Exactly ``amount`` over the classes, by largest remainder, ties in class order."""
+    classes = [name for name in NOT_HELD if exact.get(name)]
+    if not classes:
+        return {LedgerClass.FREE: amount} if amount else {}
+    posts = {name: exact[name] // per_gpu for name in classes}
+    ranked = sorted(classes, key=lambda name: (-(exact[name] % per_gpu), NOT_HELD.index(name)))
+    step = 1 if amount >= sum(posts.values()) else -1
+    place = 0
+    while sum(posts.values()) != amount:
+        name = ranked[place % len(ranked)]
+        if posts[name] + step >= 0:
+            posts[name] += step
+        place += 1
+    return posts

@@ -1,0 +1,101 @@
+"""The wide rows of ``ledger_hour`` from held time, the sweep and the slices left over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.ledger.classes import CLASSES, INDEX, LedgerClass, Overlay
+from analytics.ledger.frame import Frame
+from analytics.ledger.heldrows import HeldRows
+from analytics.ledger.kernel import Array
+from analytics.ledger.keys import pool_keys, run_keys
+from analytics.ledger.notheld import OVERLAY_INDEX, WIDTH
+from analytics.ledger.remainder import Left
+from analytics.window import HOUR_US
+
+# Where the columns of a HeldRows go.
+_HELD_PLACES = [
+    INDEX[name]
+    for name in (
+        LedgerClass.USED,
+        LedgerClass.LOST,
+        LedgerClass.ALLOCATED_IDLE,
+        LedgerClass.ALLOCATED_UNMEASURED,
+        LedgerClass.FAILED_HELD,
+    )
+]
+
+
+def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Table:
+    """All rows, in the order (slice, pool, GPU, run): the same facts give the same bytes."""
+    fleet = frame.fleet
+    pool_key = pool_keys(frame.work, frame.facts.cluster, fleet.pools)
+    keys = run_keys(frame.work, frame.facts, busy.runs)
+    pools, slots = np.nonzero(rest.any(axis=2))
+    wide = np.zeros((busy.pool.shape[0] + pools.shape[0] + len(left), WIDTH), np.int64)
+    n, m = busy.pool.shape[0], pools.shape[0]
+    wide[:n, _HELD_PLACES] = busy.classes
+    wide[:n, OVERLAY_INDEX[Overlay.POSSIBLY_LOST]] = busy.possibly_lost
+    wide[:n, OVERLAY_INDEX[Overlay.CONTESTED]] = busy.contested
+    wide[n : n + m] = rest[pools, slots]
+    for nth, classes in enumerate(left.values()):
+        for name, amount in classes.items():
+            wide[n + m + nth, INDEX[name]] = amount
+    places = list(left)
+    pool = np.concatenate([busy.pool, pools, [place[0] for place in places]]).astype(np.int64)
+    slot = np.concatenate([busy.slot, slots, [place[2] for place in places]]).astype(np.int64)
+    run = np.concatenate([busy.run, np.full(m + len(left), -1)]).astype(np.int64)
+    gpu_names = sorted({*busy.gpus, *(place[1] for place in places)})
+    rank = {name: place for place, name in enumerate(gpu_names)}
+    to_rank = np.array([*(rank[name] for name in busy.gpus), -1], np.int64)
+    gpu = np.concatenate(
+        [to_rank[busy.gpu], np.full(m, -1), [rank[place[1]] for place in places]]
+    ).astype(np.int64)
+    some = wide.any(axis=1)
+    order = np.lexsort((run, gpu, pool, slot))
+    order = order[some[order]]
+    names = pa.array(gpu_names, pa.string())
+    columns = _place_columns(frame, pool[order], slot[order], pool_key)
+    columns["gpu_uuid"] = names.take(_index(gpu[order]))
+    for place, name in enumerate(("run_key", "holder_key")):
+        values = pa.array([keys[run_id][place] for run_id in busy.runs], pa.int32())
+        columns[name] = values.take(_index(run[order]))
+    for name in LedgerClass:
+        columns[name.value] = wide[order, INDEX[name]]
+    for overlay, place in OVERLAY_INDEX.items():
+        columns[overlay.value] = wide[order, place]
+    return pa.table(columns)
+
+
+def _index(places: Array) -> Any:
+    """Places as Arrow indices; -1 becomes null."""
+    return pa.array(places, pa.int64(), mask=places < 0)
+
+
+def _place_columns(
+    frame: Frame, pool: Array, slot: Array, pool_key: dict[tuple[str, str], int]
+) -> dict[str, Any]:
+    begin, end = frame.bounds[:-1], frame.bounds[1:]
+    models = sorted({model for _, model in frame.fleet.pools})
+    prices = np.array(
+        [[key or -1 for key in frame.prices.keys(model, frame.bounds)] for model in models],
+        np.int64,
+    ).reshape(len(models), -1)
+    model_of = np.array([models.index(model) for _, model in frame.fleet.pools], np.int64)
+    price = prices[model_of[pool], slot]
+    pool_keys_ = np.array([pool_key[key] for key in frame.fleet.pools], np.int32)
+    time = pa.timestamp("us")
+    return {
+        "hour": pa.array(begin[slot] // HOUR_US * HOUR_US, time),
+        "since": pa.array(begin[slot], time),
+        "until": pa.array(end[slot], time),
+        "pool_key": pool_keys_[pool],
+        "price_key": pa.array(price.astype(np.int32), mask=price < 0),
+        "posting": np.zeros(pool.shape[0], np.int32),
+    }
+
+
+__all__ = ["CLASSES", "rows_table"]

@@ -1,0 +1,220 @@
+"""Who owns what a run names: user, account, project, label or queue -> project, team, cost centre."""
+
+from __future__ import annotations
+
+import csv
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from io import StringIO
+from typing import Any
+
+from analytics.errors import OrgMapError
+from analytics.window import EPOCH, parse_time
+from collector.store import Work
+
+KEY_KINDS = ("label", "project", "account", "user", "partition")
+"""In this order a run's names are looked up; the first that is mapped decides."""
+WHOLE_PPM = 1_000_000
+UNMAPPED = "unmapped"
+
+
+def folded(name: str) -> str:
+    """A name for joining: Unicode NFC, case-folded, without outer blanks."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name.strip()).casefold())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """What a key belongs to over ``[valid_from, valid_to)``; shares of one key add to 1,000,000 ppm."""
+
+    key_kind: str
+    key_value: str
+    team: str
+    project: str | None = None
+    cost_center: str | None = None
+    ratio_ppm: int = WHOLE_PPM
+    valid_from: datetime = EPOCH
+    valid_to: datetime | None = None
+    cluster: str | None = None
+    source: str = "file"
+
+
+def read_mappings(text: str, name: str) -> list[Mapping]:
+    """Mappings from CSV: key_kind, key_value, team and optionally project, cost_center, ratio,
+    valid_from, valid_to, cluster. ``ratio`` is a decimal share (0.6); thirds may be given as ratio_ppm.
+
+    Raises OrgMapError with file, line and remedy.
+    """
+    rows = csv.DictReader(StringIO(text.removeprefix("\ufeff")))
+    missing = {"key_kind", "key_value", "team"} - set(rows.fieldnames or ())
+    if missing:
+        raise OrgMapError(f"{name}: the header lacks {', '.join(sorted(missing))}")
+    found = []
+    for row in rows:
+        try:
+            found.append(_from_row({k: (v or "").strip() for k, v in row.items() if k}, name))
+        except (OrgMapError, ValueError) as error:
+            raise OrgMapError(f"{name} line {rows.line_num}: {error}") from error
+    return found
+
+
+def _from_row(row: dict[str, str], name: str) -> Mapping:
+    if row["key_kind"] not in KEY_KINDS:
+        raise OrgMapError(f"key_kind {row['key_kind']!r}: use one of {', '.join(KEY_KINDS)}")
+    if not row["key_value"] or not row["team"]:
+        raise OrgMapError("key_value and team must not be empty")
+    ppm = int(row["ratio_ppm"]) if row.get("ratio_ppm") else None
+    if ppm is None:
+        ppm = round(float(row["ratio"]) * WHOLE_PPM) if row.get("ratio") else WHOLE_PPM
+    return Mapping(
+        key_kind=row["key_kind"],
+        key_value=row["key_value"],
+        team=row["team"],
+        project=row.get("project") or None,
+        cost_center=row.get("cost_center") or None,
+        ratio_ppm=ppm,
+        valid_from=parse_time(row["valid_from"]) if row.get("valid_from") else EPOCH,
+        valid_to=parse_time(row["valid_to"]) if row.get("valid_to") else None,
+        cluster=row.get("cluster") or None,
+        source=name,
+    )
+
+
+def load_mappings(
+    work: Work, mappings: Iterable[Mapping], *, at: datetime, actor: str, replace: bool = False
+) -> int:
+    """Add mappings (or replace all of them), checked together with what is there; returns how many.
+
+    A row that starts later ends an open one of the same key, so moving an account needs one row.
+    Raises OrgMapError when the shares of a key do not add to one.
+    """
+    rows = [] if replace else mapping_rows(work)
+    new = [_columns(mapping) for mapping in mappings]
+    merged = _ended({_identity(row): row for row in [*rows, *new]}.values())
+    _check_shares(merged)
+    work.execute("DELETE FROM org_map")
+    if merged:
+        work.append("org_map", {name: [row[name] for row in merged] for name in merged[0]})
+    text = "; ".join(f"{r['key_kind']} {r['raw_value']} -> {r['team']}" for r in new[:20])
+    work.append(
+        "audit",
+        {"ts": [at], "actor": [actor], "action": ["org.load"], "subject": ["org_map"],
+         "after_value": [text]},
+    )  # fmt: skip
+    return len(new)
+
+
+def mapping_rows(work: Work) -> list[dict[str, Any]]:
+    """The whole map."""
+    return work.rows("SELECT * FROM org_map ORDER BY ALL")
+
+
+def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (*_key(row), row["valid_from"], row["team"], row["project"], row["cost_center"])
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (row["cluster"], row["key_kind"], row["key_value"])
+
+
+def _columns(m: Mapping) -> dict[str, Any]:
+    return {
+        "cluster": m.cluster, "key_kind": m.key_kind, "key_value": folded(m.key_value),
+        "raw_value": m.key_value, "project": m.project, "team": m.team,
+        "cost_center": m.cost_center, "ratio_ppm": m.ratio_ppm, "valid_from": m.valid_from,
+        "valid_to": m.valid_to, "source": m.source,
+    }  # fmt: skip
+
+
+def _ended(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    by_key: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_key[_key(row)].append(row)
+    result = []
+    for same in by_key.values():
+        starts = sorted({row["valid_from"] for row in same})
+        for row in same:
+            later = next((t for t in starts if t > row["valid_from"]), None)
+            ends = [t for t in (row["valid_to"], later) if t is not None]
+            result.append({**row, "valid_to": min(ends, default=None)})
+    return result
+
+
+def _check_shares(rows: list[dict[str, Any]]) -> None:
+    totals: dict[tuple[Any, ...], int] = defaultdict(int)
+    for row in rows:
+        if not 0 < row["ratio_ppm"] <= WHOLE_PPM:
+            raise OrgMapError(
+                f"{row['key_kind']} {row['raw_value']}: a share must lie above 0 and up to 1"
+            )
+        totals[(*_key(row), row["valid_from"])] += row["ratio_ppm"]
+    for key, total in totals.items():
+        if total != WHOLE_PPM:
+            raise OrgMapError(
+                f"{key[1]} {key[2]} from {key[3].date()}: the shares add to {total / WHOLE_PPM}, "
+                "not to 1 (give thirds as ratio_ppm 333333, 333333, 333334)"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One share of a holder's time; ``hint`` says what to map where nothing is."""
+
+    team: str
+    project: str
+    cost_center: str
+    ratio_ppm: int
+
+
+class OrgMap:
+    """The map at any instant."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            self._rows[row["key_kind"], row["key_value"]].append(row)
+        self.changes = sorted(
+            {t for row in rows for t in (row["valid_from"], row["valid_to"]) if t is not None}
+        )
+
+    @classmethod
+    def load(cls, work: Work) -> OrgMap:
+        return cls(mapping_rows(work))
+
+    def owners(self, holder: dict[str, Any], at: datetime) -> list[Owner]:
+        """Who owns a holder's time at ``at``; a holder without mapping is `unmapped`, whole."""
+        names = {
+            "project": "project",
+            "account": "account",
+            "user": "user_name",
+            "partition": "queue",
+        }
+        project = holder["project"] or UNMAPPED
+        for kind in KEY_KINDS:
+            value = holder.get(names.get(kind, kind))
+            live = self._live((kind, folded(value)), holder["cluster"], at) if value else []
+            if live:
+                return [
+                    Owner(
+                        r["team"],
+                        r["project"] or project,
+                        r["cost_center"] or UNMAPPED,
+                        r["ratio_ppm"],
+                    )
+                    for r in live
+                ]
+        return [Owner(UNMAPPED, project, UNMAPPED, WHOLE_PPM)]
+
+    def _live(self, key: tuple[str, str], cluster: str, at: datetime) -> list[dict[str, Any]]:
+        live = [
+            row
+            for row in self._rows.get(key, ())
+            if row["cluster"] in (None, cluster)
+            and row["valid_from"] <= at
+            and (row["valid_to"] is None or at < row["valid_to"])
+        ]
+        own = [row for row in live if row["cluster"] is not None]
+        return sorted(own or live, key=lambda row: (row["team"], str(row["project"])))

@@ -1,0 +1,41 @@
+"""Labels of hours in the calendar that a report prints; grouping itself stays in UTC hours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+from analytics.errors import ReportError
+from analytics.window import Window
+
+Labels = dict[str, list[object]]
+
+
+def hour_labels(window: Window, keys: Sequence[str]) -> Labels:
+    """Per hour of the window its label for each key: local time with its offset, ISO weeks.
+
+    Raises ReportError where local days do not begin at whole UTC hours.
+    """
+    zone = ZoneInfo(window.time_zone)
+    hour = window.since.replace(minute=0, second=0, microsecond=0)
+    labels: Labels = {"label_hour": [], **{key: [] for key in keys}}
+    while hour < window.until:
+        local = hour.astimezone(zone)
+        if (local.utcoffset() or timedelta()) % timedelta(hours=1) and set(keys) - {"hour"}:
+            raise ReportError(
+                f"days in {window.time_zone} do not begin at a whole UTC hour; the ledger is kept "
+                "by UTC hours: choose UTC or a zone with whole hours"
+            )
+        year, week, _ = local.isocalendar()
+        names = {
+            "hour": local.isoformat(timespec="minutes").replace("+00:00", "Z"),
+            "day": local.date().isoformat(),
+            "week": f"{year}-W{week:02d}",
+            "month": f"{local.year}-{local.month:02d}",
+        }
+        labels["label_hour"].append(hour)
+        for key in keys:
+            labels[key].append(names[key])
+        hour += timedelta(hours=1)
+    return labels

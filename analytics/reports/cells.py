@@ -1,0 +1,190 @@
+"""The one query behind every figure: sums over ledger rows, exact, by any keys.
+
+All integers: GPU time in micro-GPU-seconds x parts per million of an owner's share, cost in
+micro-currency x that. Division happens when a figure is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from analytics.errors import ReportError
+from analytics.ledger.classes import LedgerClass, Overlay
+from analytics.org import WHOLE_PPM, OrgMap
+from analytics.reports.calendar import hour_labels
+from analytics.reports.keys import CLASS_KEY, HOLDER_KEYS, TIME_KEYS
+from analytics.window import Window
+from collector.store import Work
+
+MOST_CELLS = 500_000
+_COLUMNS = (*LedgerClass, *Overlay)
+_ORG = ("team", "project", "cost_center")
+_HOLDER_COLUMNS = {"user": "user_name", "account": "account", "queue": "queue"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Sums of one group in one currency (None = not priced) over one epoch of the who-pays table."""
+
+    keys: tuple[str | None, ...]
+    currency: str | None
+    at: datetime
+    time: dict[str, int]
+    cost: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which rows, grouped how; ``org_at``: map owners as of this instant instead of row by row."""
+
+    window: Window
+    by: tuple[str, ...]
+    cluster: str | None = None
+    org_at: datetime | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that rows are grouped by in SQL; classes are columns there."""
+        return tuple(name for name in self.by if name != CLASS_KEY)
+
+
+def epochs(question: Question, changes: Sequence[datetime]) -> list[tuple[datetime, datetime]]:
+    """The window cut at the instants where mapping, who-pays table or rates change."""
+    window = question.window
+    inside = sorted({t for t in changes if window.since < t < window.until})
+    edges = [window.since, *inside, window.until]
+    return list(zip(edges, edges[1:], strict=False))
+
+
+def cells(
+    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: str
+) -> Iterator[Cell]:
+    """Sums of ``ledger_hour`` (or rows like it), one list of cells per epoch.
+
+    Raises ReportError for more than half a million cells.
+    """
+    _calendar(work, question)
+    org = OrgMap.load(work)
+    names = [column.value for column in _COLUMNS]
+    for since, until in spans:
+        _owners(work, org, question.org_at or since)
+        inner = ", ".join(f"CAST(sum({name}) AS HUGEINT) AS {name}" for name in names)
+        outer = ", ".join(f"sum({name} * ppm) AS {name}" for name in names)
+        money = ", ".join(f"sum({c.value} * ppm * micro) AS cost_{c.value}" for c in LedgerClass)
+        sql = _sql(question, source, inner, f"{outer}, {money}")
+        rows = work.rows(sql, [since, until])
+        if len(rows) > MOST_CELLS:
+            raise ReportError(
+                f"{len(rows)} groups: at most {MOST_CELLS} are reported; group by less or shorten "
+                "the window"
+            )
+        for row in rows:
+            time = {name: row[name] for name in names if row[name]}
+            cost = {c.value: row[f"cost_{c.value}"] for c in LedgerClass if row[f"cost_{c.value}"]}
+            yield Cell(tuple(row[k] for k in question.keys), row["currency"], since, time, cost)
+
+
+def cause_cells(
+    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: str
+) -> Iterator[Cell]:
+    """Sums of ``ledger_cause``: per group of the run that caused or waited, columns ``class/role``."""
+    _calendar(work, question)
+    org = OrgMap.load(work)
+    for since, until in spans:
+        _owners(work, org, question.org_at or since)
+        inner = "CAST(sum(gpu_us) AS HUGEINT) AS gpu_us"
+        outer = "class, role, sum(gpu_us * ppm) AS gpu_us, sum(gpu_us * ppm * micro) AS cost"
+        sql = _sql(question, source, inner, outer, extra=("class", "role"))
+        for row in work.rows(sql, [since, until]):
+            name = f"{row['class']}/{row['role']}"
+            cost = {} if row["cost"] is None else {name: row["cost"]}
+            keys = tuple(row[k] for k in question.keys)
+            yield Cell(keys, row["currency"], since, {name: row["gpu_us"]}, cost)
+
+
+def _calendar(work: Work, question: Question) -> None:
+    keys = [key for key in question.keys if key in TIME_KEYS]
+    work.execute("DROP TABLE IF EXISTS report_calendar")
+    if keys:
+        columns = ", ".join(f"{key} VARCHAR" for key in keys)
+        work.execute(f"CREATE TEMP TABLE report_calendar (label_hour TIMESTAMP, {columns})")
+        work.append("report_calendar", hour_labels(question.window, keys))
+
+
+def _owners(work: Work, org: OrgMap, at: datetime) -> None:
+    """The owners of every holder at one instant, one row per share."""
+    work.execute("DROP TABLE IF EXISTS report_owner")
+    work.execute(
+        "CREATE TEMP TABLE report_owner (holder_key INTEGER, team VARCHAR, project VARCHAR, "
+        "cost_center VARCHAR, ppm HUGEINT)"
+    )
+    columns: dict[str, list[Any]] = {"holder_key": [], "ppm": [], **{name: [] for name in _ORG}}
+    for holder in work.rows("SELECT * FROM ledger_holder ORDER BY holder_key"):
+        for owner in org.owners(holder, at):
+            columns["holder_key"].append(holder["holder_key"])
+            columns["ppm"].append(owner.ratio_ppm)
+            for name in _ORG:
+                columns[name].append(getattr(owner, name))
+    if columns["holder_key"]:
+        work.append("report_owner", columns)
+
+
+def _sql(
+    question: Question, source: str, inner: str, outer: str, extra: tuple[str, ...] = ()
+) -> str:
+    """Sum first by small integer keys, then name and price the few rows that are left."""
+    keys = question.keys
+    small = {"price_key", *extra}
+    joins, names = [], []
+    if set(keys) & set(HOLDER_KEYS):
+        small.add("holder_key")
+    pools = {"node", "gpu_model", "cluster"} & set(keys)
+    if pools:
+        small.add("pool_key")
+        joins.append("JOIN ledger_pool USING (pool_key)")
+    if "job" in keys:
+        small.add("run_key")
+        joins.append("LEFT JOIN ledger_run run USING (run_key)")
+    times = [key for key in keys if key in TIME_KEYS]
+    small |= set(times)
+    if "holder_key" in small:
+        joins.append("LEFT JOIN ledger_holder holder USING (holder_key)")
+    if set(keys) & set(_ORG):
+        joins.append("LEFT JOIN report_owner USING (holder_key)")
+        ppm = f"coalesce(report_owner.ppm, {WHOLE_PPM})"
+    else:
+        ppm = str(WHOLE_PPM)
+    for key in keys:
+        names.append(f"{_column(key)} AS {key}")
+    where = "since >= ? AND until <= ?"
+    if question.cluster is not None:
+        quoted = question.cluster.replace("'", "''")
+        where += f" AND pool_key IN (SELECT pool_key FROM ledger_pool WHERE cluster = '{quoted}')"
+    labelled = f"{source} JOIN report_calendar ON label_hour = hour" if times else source
+    group = ", ".join(sorted(small))
+    selected = ", ".join([*names, "currency"])
+    return f"""
+WITH summed AS (SELECT {group}, {inner} FROM {labelled} WHERE {where} GROUP BY {group}),
+named AS (SELECT summed.*, price.currency, CAST(price.amount * 1000000 AS HUGEINT) AS micro, {ppm} AS ppm
+  {"".join(f", {_column(key)} AS key_{key}" for key in keys)}
+  FROM summed LEFT JOIN price USING (price_key) {" ".join(joins)})
+SELECT {", ".join([*(f"key_{key} AS {key}" for key in keys), "currency"])}, {outer} FROM named
+GROUP BY {", ".join([*(f"key_{key}" for key in keys), "currency", *extra])} ORDER BY ALL"""  # noqa: S608 - our own names, the cluster is quoted
+
+
+def _column(key: str) -> str:
+    if key in _ORG:
+        return f"report_owner.{key}"
+    if key in _HOLDER_COLUMNS:
+        column = _HOLDER_COLUMNS[key]
+        return (
+            f"CASE WHEN summed.holder_key IS NOT NULL THEN coalesce(holder.{column}, 'unknown') END"
+        )
+    if key == "job":
+        return "run.job_id"
+    if key in TIME_KEYS:
+        return f"summed.{key}"
+    return f"ledger_pool.{key}"
