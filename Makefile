@@ -46,7 +46,7 @@ format: setup
 lock:
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --all-extras --group dev \
 	  --no-annotate --custom-compile-command "make lock" --quiet -o locks/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --extra report --extra dask \
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --extra report --extra dask --extra k8s \
 	  --no-annotate --custom-compile-command "make lock" --quiet -c locks/dev.txt -o locks/runtime.txt
 
 clean:
