@@ -1,0 +1,1 @@
+"""Advice: one kind per file under `kinds`, made comparable, grouped and ranked here."""

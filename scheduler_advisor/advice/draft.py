@@ -1,0 +1,98 @@
+"""What a kind of advice finds, before it is priced per week, grouped, ranked and worded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.figure import Figure
+
+
+class Duty(StrEnum):
+    """Who has to act."""
+
+    OWNER = "owner"  # the person whose job it is
+    TEAM = "team"
+    PLATFORM = "platform"
+
+
+class Horizon(StrEnum):
+    """How an amount of the window becomes an amount per week."""
+
+    RECURRING = "recurring"  # the window's amount divided by its weeks
+    ONGOING = "ongoing"  # it is so now: the amount of the window's last seven days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose it is. ``team`` None = no holder, the platform's; users are shown to admins only."""
+
+    team: str | None = None
+    user: str | None = None
+
+    def of_team(self) -> Owner:
+        """The same without the person."""
+        return Owner(team=self.team)
+
+    def label(self) -> str:
+        """Short form for tables."""
+        return self.user or self.team or "platform"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Something that the saving rests on; ``default`` = nobody at this site has confirmed it."""
+
+    name: str
+    value: str
+    default: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """One finding of one kind.
+
+    ``subject`` identifies it from week to week. ``current``: what the fault cost in the window.
+    ``parts``: what the change would have won back. ``params`` fill the kind's sentences.
+    """
+
+    kind: str
+    cluster: str | None
+    subject: str
+    owner: Owner
+    duty: Duty
+    params: Mapping[str, Any]
+    parts: Sequence[Part]
+    variant: str = ""  # which of the kind's sentences fit
+    current: Sequence[Part] | None = None
+    figures: Sequence[Figure] = ()
+    examples: Sequence[str] = ()
+    samples: int | None = None
+    coverage_ratio: float | None = None
+    assumptions: Sequence[Assumption] = ()
+    break_even: Figure | None = None
+    horizon: Horizon = Horizon.RECURRING
+    alternatives: Sequence[str] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+    first: bool = False  # said before anything about money, such as data quality
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """A kind that cannot be judged here, and which facts it would take."""
+
+    kind: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotRecommended:
+    """Something that was looked at and not advised, with the reason (a key of the messages)."""
+
+    kind: str
+    subject: str
+    reason: str
+    params: Mapping[str, Any]

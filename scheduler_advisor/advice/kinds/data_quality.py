@@ -1,0 +1,137 @@
+"""Data quality first: gaps, unmapped holders and unpriced models under every other number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.draft import Draft, Duty, Owner
+from scheduler_advisor.advice.rule import Threshold, rule
+from scheduler_advisor.advice.site import Site
+from scheduler_advisor.figure import Unit, observed
+
+RULE = rule(
+    "data_quality",
+    risk=0,
+    effort="low",
+    gap_hours=Threshold(2, "h", "a shorter silence of a node is a restart"),
+    scheduler_gap_minutes=Threshold(30, "min", "without a scheduler nobody is known to hold"),
+    unmapped_gpu_hours=Threshold(8, "GPU-h", "an hour of a whole node that no team pays for"),
+    unpriced_gpu_hours=Threshold(1, "GPU-h", "a model without a price makes every sum too small"),
+)
+
+# One row = one row of unmeasured or unknown hours of one node without a break.
+_GAPS = """
+WITH hourly AS (
+  SELECT cluster, node, hour, sum(allocated_unmeasured)::BIGINT AS unmeasured,
+    sum(unknown)::BIGINT AS unknown,
+    sum(used + lost + allocated_idle + allocated_unmeasured)::BIGINT AS held
+  FROM advice_cell GROUP BY cluster, node, hour),
+bad AS (
+  SELECT *, CASE WHEN unknown > 0 THEN 'scheduler' ELSE 'telemetry' END AS kind
+  FROM hourly WHERE unknown > 0 OR (unmeasured > 0 AND unmeasured * 2 > held)),
+island AS (
+  SELECT *, hour - INTERVAL 1 HOUR * row_number()
+    OVER (PARTITION BY cluster, node, kind ORDER BY hour) AS start FROM bad)
+SELECT cluster, kind, node, min(hour) AS since, max(hour) + INTERVAL 1 HOUR AS until,
+  count(*) AS hours, sum(unmeasured + unknown)::BIGINT AS micro
+FROM island GROUP BY cluster, kind, node, start ORDER BY cluster, kind, since, node
+"""
+_CELLS = """
+SELECT cluster, node, gpu_model, hour::DATE AS day, price, cash,
+  sum(allocated_unmeasured + unknown)::BIGINT AS micro
+FROM advice_cell WHERE cluster = $1 AND list_contains($2::VARCHAR[], node)
+  AND hour >= $3 AND hour < $4 GROUP BY ALL HAVING micro > 0 ORDER BY ALL
+"""
+_UNPRICED = """
+SELECT cluster, gpu_model, node, run_id, hour::DATE AS day, price, cash,
+  sum(used + lost + allocated_idle + allocated_unmeasured + failed_held + unattributed + failed
+    + drained + unknown + reserved + gang_wait + stranded_cpu + stranded_mem + stranded_shape
+    + stranded_topology + policy_blocked + free)::BIGINT AS micro
+FROM advice_cell WHERE price IS NULL GROUP BY ALL HAVING micro > 0 ORDER BY ALL
+"""
+
+
+def find(site: Site) -> Iterator[Draft]:
+    """One finding per gap, per unmapped account and per unpriced model."""
+    rules = RULE.values(site.goals)
+    yield from _gaps(site, rules)
+    yield from _unmapped(site, rules)
+    yield from _unpriced(site, rules)
+
+
+def _gaps(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
+    together: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in site.rows(_GAPS):
+        least = rules["scheduler_gap_minutes"] / 60 if row["kind"] == "scheduler" else None
+        if row["hours"] >= (least or rules["gap_hours"]):
+            key = (row["cluster"], row["kind"], row["since"], row["until"])
+            together.setdefault(key, []).append(row)
+    for (cluster, kind, since, until), rows in together.items():
+        nodes = [row["node"] for row in rows]
+        cells = site.rows(_CELLS, [cluster, nodes, since, until])
+        claim = f"unknown:{cluster}"
+        parts = [site.part(cell, cell["micro"], claim=claim) for cell in cells]
+        hours = (until - since).total_seconds() / 3600
+        named = ", ".join(nodes[:3]) + (f" +{len(nodes) - 3}" if len(nodes) > 3 else "")
+        command = "unstrand doctor"
+        yield Draft(
+            kind=RULE.kind, cluster=cluster, owner=Owner(), duty=Duty.PLATFORM, first=True,
+            subject=f"{kind} gap of {nodes[0] if len(nodes) == 1 else 'several'} {since:%m-%d %H}",
+            variant=f"{kind}_gap",
+            params={"nodes": named, "hours": hours,
+                    "since": f"{site.window.local(since):%Y-%m-%d %H:%M}",
+                    "gpu_hours": sum(part.micro_gpu_s for part in parts) / 3.6e9},
+            parts=(), current=parts,
+            figures=(observed("gap_h", hours, Unit.HOURS, command),), samples=len(rows),
+            commands={"verify": command},
+        )  # fmt: skip
+
+
+def _unmapped(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
+    accounts: dict[tuple[str, str], list[Any]] = {}
+    for run in site.runs():
+        if run.team is None and run.start_at is not None:
+            accounts.setdefault((run.cluster, run.account or run.user_name or "?"), []).append(run)
+    for (cluster, account), runs in sorted(accounts.items()):
+        held: list[Part] = [part for run in runs for part in site.run_parts(run, "held")]
+        hours = sum(part.micro_gpu_s for part in held) / 3.6e9
+        if hours < rules["unmapped_gpu_hours"]:
+            continue
+        users = sorted({run.user_name for run in runs if run.user_name})
+        command = "unstrand org check"
+        yield Draft(
+            kind=RULE.kind, cluster=cluster, subject=f"unmapped {account}", first=True,
+            owner=Owner(user=users[0] if len(users) == 1 else None), duty=Duty.PLATFORM,
+            variant="unmapped",
+            params={"account": account, "users": ", ".join(users[:3]) or "-",
+                    "gpu_hours": hours, "runs": len(runs)},
+            parts=(), current=held,
+            figures=(observed("unmapped_gpu_hours", hours, Unit.GPU_HOURS, command),),
+            examples=[run.job_id for run in runs[:3]], samples=len(runs),
+            commands={"apply": "unstrand org load org.csv", "verify": command},
+        )  # fmt: skip
+
+
+def _unpriced(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
+    models: dict[tuple[str, str], list[Part]] = {}
+    for row in site.rows(_UNPRICED):
+        claim = f"unpriced:{row['cluster']}/{row['gpu_model']}"
+        part = site.part(row, row["micro"], claim=claim)
+        models.setdefault((row["cluster"], row["gpu_model"]), []).append(part)
+    for (cluster, model), parts in sorted(models.items()):
+        hours = sum(part.micro_gpu_s for part in parts) / 3.6e9
+        if hours < rules["unpriced_gpu_hours"]:
+            continue
+        command = "unstrand price check"
+        yield Draft(
+            kind=RULE.kind, cluster=cluster, subject=f"unpriced {model}", first=True,
+            owner=Owner(), duty=Duty.PLATFORM,
+            variant="unpriced",
+            params={"gpu_model": model, "gpu_hours": hours},
+            parts=(), current=parts,
+            figures=(observed("unpriced_gpu_hours", hours, Unit.GPU_HOURS, command),),
+            samples=len(parts),
+            commands={"apply": "unstrand price load prices.csv", "verify": command},
+        )  # fmt: skip

@@ -1,0 +1,135 @@
+"""A job of whole nodes that waits for days while GPUs stand free in its pool.
+
+Counted: hours in which as many GPUs as it needs were free in all, only not where it needs them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.draft import Draft, Duty
+from scheduler_advisor.advice.rule import Threshold, rule
+from scheduler_advisor.advice.run import Run
+from scheduler_advisor.advice.site import Site
+from scheduler_advisor.figure import Unit, modelled, observed
+
+RULE = rule(
+    "gang_wait",
+    risk=2,
+    effort="medium",
+    needs=("scheduler",),
+    wait_hours=Threshold(24, "h", "a day: a night run planned for today does not happen"),
+    min_gpus=Threshold(8, "GPUs", "a whole node or more: smaller jobs find a gap by themselves"),
+)
+
+# One row = GPU time in a pool that nobody held, by node and hour, while in service.
+_FREE = """
+SELECT c.cluster, c.node, c.gpu_model, c.hour, c.hour::DATE AS day, c.price, c.cash,
+  sum(free + stranded_cpu + stranded_mem + stranded_shape + stranded_topology + gang_wait
+    + policy_blocked)::BIGINT AS micro
+FROM advice_cell c JOIN advice_queue q ON q.cluster = c.cluster AND q.node = c.node
+WHERE c.cluster = $1 AND ($2::VARCHAR IS NULL OR q.queue = $2) AND c.hour >= $3 AND c.hour < $4
+GROUP BY ALL HAVING micro > 0 ORDER BY c.hour, c.node
+"""
+_QUEUE = """
+CREATE OR REPLACE TEMP TABLE advice_queue AS
+SELECT DISTINCT cluster, node, unnest(partitions) AS queue FROM node WHERE gpus > 0
+"""
+
+
+def find(site: Site) -> Iterator[Draft]:
+    """One finding per cluster and queue; the owner is the one who waited longest."""
+    rules = RULE.values(site.goals)
+    site.work.execute(_QUEUE)
+    queues: dict[tuple[str, str | None], list[tuple[float, Run]]] = defaultdict(list)
+    for run in site.runs():
+        until = min(run.start_at or run.end_at or site.window.until, site.window.until)
+        hours = (until - run.submit_at).total_seconds() / 3600
+        limit = rules["wait_hours"]
+        if run.attempt != 1 or run.gpus < rules["min_gpus"] or hours < limit:
+            continue
+        queues[run.cluster, run.queue].append((hours, run))
+    for waits in queues.values():
+        yield _draft(site, sorted(waits, key=lambda item: (-item[0], item[1].run_id)))
+
+
+_Hours = dict[datetime, list[dict[str, Any]]]
+
+
+def _free_hours(site: Site, run: Run) -> _Hours:
+    """Free GPU time of the run's queue in each full hour of its wait."""
+    until = min(run.start_at or run.end_at or site.window.until, site.window.until)
+    since = max(run.submit_at, site.window.since)
+    full = since.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    hours: _Hours = defaultdict(list)
+    for row in site.rows(_FREE, [run.cluster, run.queue, full, until - timedelta(hours=1)]):
+        hours[row["hour"]].append(row)
+    return hours
+
+
+def _enough(hours: _Hours, gpus: int) -> dict[datetime, list[dict[str, Any]]]:
+    return {
+        hour: rows
+        for hour, rows in hours.items()
+        if sum(row["micro"] for row in rows) >= gpus * 3.6e9
+    }
+
+
+def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft:
+    waited, run = waits[0]
+    hours = _free_hours(site, run)
+    free = [sum(row["micro"] for row in rows) / 3.6e9 for rows in hours.values()]
+    most: dict[datetime, tuple[int, list[dict[str, Any]]]] = {}
+    for (
+        _,
+        each,
+    ) in waits:  # two jobs that wait in one hour want the same free GPUs: the larger counts
+        for hour, rows in _enough(_free_hours(site, each), each.gpus).items():
+            most[hour] = max(most.get(hour, (0, rows)), (each.gpus, rows), key=lambda item: item[0])
+    parts = [part for gpus, rows in most.values() for part in _need(site, rows, gpus)]
+    enough = _enough(hours, run.gpus)
+    command = site.command("job", run.job_id)
+    goal = next((c for c in site.goals.work_class if c.match.fits(**run.facts())), None)
+    figures = [
+        observed("waited_h", waited, Unit.HOURS, command),
+        observed("gpus_needed", run.gpus, Unit.GPUS, command),
+        observed("free_while_waiting", sum(free) / len(free) if free else 0.0, Unit.GPUS,
+                 site.command("report", "stranding")),
+        observed("jobs_waited", len(waits), Unit.COUNT, site.command("report", "waits")),
+        observed("hours_with_enough", len(enough), Unit.HOURS, command),
+    ]  # fmt: skip
+    if goal is not None and goal.waiting_cost_per_hour is not None:
+        price = float(goal.waiting_cost_per_hour) * waited
+        figures.append(modelled("waiting_cost", price, Unit.MONEY, command))
+    return Draft(
+        kind=RULE.kind, cluster=run.cluster,
+        subject=f"queue {run.queue}",
+        owner=run.owner, duty=Duty.PLATFORM,
+        variant="started" if run.start_at is not None else "waiting",
+        params={"name": run.label, "user": run.user_name or "?", "team": run.owner.team or "?",
+                "gpus": run.gpus, "waited_hours": waited, "queue": run.queue or "-",
+                "free": sum(free) / len(free) if free else 0.0,
+                "enough_hours": len(most), "jobs": len(waits)},
+        parts=parts, figures=figures, examples=[each.job_id for _, each in waits[:3]],
+        samples=len(hours),
+        alternatives=("fragmentation",),
+        commands={
+            "apply": f"scontrol create reservation reservationname=gang-{run.job_id} "
+                     f"users={run.user_name} starttime=now+1days duration=UNLIMITED "
+                     f"tres=gres/gpu={run.gpus}",
+            "verify": command,
+            "rollback": f"scontrol delete reservationname=gang-{run.job_id}",
+        },
+    )  # fmt: skip
+
+
+def _need(site: Site, rows: list[dict[str, Any]], gpus: int) -> Iterator[Part]:
+    """The job's GPUs for one hour, spread over the free ones."""
+    ratio = gpus * 3.6e9 / sum(row["micro"] for row in rows)
+    for row in rows:
+        claim = site.free_claim(row["cluster"], row["node"], row["hour"])
+        yield site.part(row, round(row["micro"] * ratio), claim=claim)

@@ -1,0 +1,105 @@
+"""Quota that is held and not used while others wait. A quota is a count of GPUs, not devices."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.draft import Draft, Duty, Owner
+from scheduler_advisor.advice.rule import Threshold, rule
+from scheduler_advisor.advice.site import Site
+from scheduler_advisor.figure import Unit, limit, observed
+from scheduler_advisor.measurements.quantiles import quantile
+
+RULE = rule(
+    "quota_unused",
+    risk=2,
+    effort="medium",
+    needs=("quota",),
+    unused_ratio=Threshold(0.25, "ratio", "a quarter is the headroom a team plans with"),
+    peak_quantile=Threshold(0.95, "ratio", "what is used for five per cent of the time is used"),
+    min_waiting_hours=Threshold(24, "h", "unused quota that nobody waits for costs nothing"),
+)
+
+# One row = a quota of GPUs that held for the whole window.
+_QUOTAS = """
+SELECT cluster, name, account, gpu_model, gpus FROM quota
+WHERE valid_from <= $1 AND coalesce(valid_to, $2) >= $2 AND ($3::VARCHAR IS NULL OR cluster = $3)
+ORDER BY cluster, name
+"""
+# One row = GPUs that one account held of one model in one hour, on average.
+_HELD = """
+SELECT c.cluster, r.account, c.gpu_model, c.hour,
+  sum(used + lost + allocated_idle + allocated_unmeasured + failed_held)::BIGINT AS held
+FROM advice_cell c JOIN advice_run r ON r.cluster = c.cluster AND r.run_id = c.run_id
+GROUP BY ALL
+"""
+
+
+def find(site: Site) -> Iterator[Draft]:
+    """One finding per quota."""
+    rules = RULE.values(site.goals)
+    quotas = site.rows(_QUOTAS, [site.window.since, site.window.until, site.cluster])
+    if not quotas:
+        return
+    held: dict[tuple[str, str | None], dict[datetime, float]] = defaultdict(dict)
+    for row in site.rows(_HELD):
+        hours = held[row["cluster"], row["account"]]
+        hours[row["hour"]] = hours.get(row["hour"], 0.0) + row["held"] / 3.6e9
+    for quota in quotas:
+        used = held.get((quota["cluster"], quota["account"]), {})
+        count = round(site.window.duration_s / 3600)
+        ascending = sorted([*used.values(), *([0.0] * (count - len(used)))])
+        peak = quantile(ascending, rules["peak_quantile"]) or 0.0
+        unused = int(quota["gpus"] - peak)
+        waited = _waited_hours(site, quota["cluster"], quota["account"])
+        much = unused > 0 and unused >= rules["unused_ratio"] * quota["gpus"]
+        if much and waited >= rules["min_waiting_hours"]:
+            yield _draft(site, quota, peak, unused, waited)
+
+
+def _waited_hours(site: Site, cluster: str, account: str | None) -> float:
+    """Hours that jobs of other accounts waited in the window."""
+    total = 0.0
+    for run in site.runs():
+        if run.cluster == cluster and run.account != account:
+            until = min(run.start_at or run.end_at or site.window.until, site.window.until)
+            since = max(run.submit_at, site.window.since)
+            total += max(0.0, (until - since).total_seconds() / 3600)
+    return total
+
+
+def _draft(site: Site, quota: dict[str, Any], peak: float, unused: int, waited: float) -> Draft:
+    price = site.prices().get(quota["gpu_model"] or "")
+    parts = []
+    day = site.window.since
+    while day < site.window.until:
+        end = min(day + timedelta(days=1), site.window.until)
+        hours = Decimal((end - day).total_seconds()) / 3600
+        parts.append(
+            Part(claim=f"quota:{quota['cluster']}/{quota['name']}", day=day.date(),
+                 micro_gpu_s=int(hours * unused * 3_600_000_000),
+                 cost=None if price is None else price * hours * unused,
+                 cluster=quota["cluster"], gpu_model=quota["gpu_model"])
+        )  # fmt: skip
+        day = end
+    command = site.command("report", f"cost --by account --account {quota['account']}")
+    team = site.team_of(quota["cluster"], [quota["account"]] if quota["account"] else None)
+    return Draft(
+        kind=RULE.kind, cluster=quota["cluster"], subject=f"quota {quota['name']}",
+        owner=Owner(team=team), duty=Duty.PLATFORM,
+        params={"name": quota["name"], "team": team or "-", "gpus": quota["gpus"], "peak": peak,
+                "unused": unused, "waited_hours": waited},
+        parts=parts,
+        figures=(
+            limit("quota_gpus", quota["gpus"], Unit.GPUS, command),
+            observed("peak_gpus", peak, Unit.GPUS, command),
+            observed("others_waited", waited, Unit.HOURS, site.command("report", "waits")),
+        ),
+        samples=round(site.window.duration_s / 3600),
+        alternatives=("borrowing",), commands={"verify": command},
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""Grouping of advice that overlaps, and the order in which it is read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from scheduler_advisor.advice.amount import claims
+from scheduler_advisor.advice.recommendation import Recommendation
+from scheduler_advisor.goals import Goals
+
+# Kinds that serve a goal other than money: they come first where the operator asked for it.
+SERVES = {
+    "response_time": ("gang_wait", "fragmentation", "reserved_unused", "quota_unused",
+                      "over_request", "whole_node_memory"),
+    "fairness": ("quota_unused", "reserved_unused", "over_request", "unattributed"),
+}  # fmt: skip
+EFFORT = {"low": Decimal(1), "medium": Decimal("1.5"), "high": Decimal("2.5")}
+ALIKE = 0.05  # sharing less than a twentieth of the smaller one is no overlap worth naming
+
+
+def grouped(found: Sequence[Recommendation]) -> list[Recommendation]:
+    """Name for each recommendation the group whose savings must not be added, and its members."""
+    groups = {rec.id: {rec.id} for rec in found}
+    for a, b in _overlapping(found):
+        merged = groups[a] | groups[b]
+        for name in merged:
+            groups[name] = merged
+    return [_in_group(rec, sorted(groups[rec.id])) for rec in found]
+
+
+def _in_group(rec: Recommendation, group: list[str]) -> Recommendation:
+    if len(group) == 1:
+        return rec
+    others = tuple(name for name in group if name != rec.id)
+    return replace(rec, exclusive_group=f"overlap-{group[0]}", overlaps=others)
+
+
+def _overlapping(found: Sequence[Recommendation]) -> list[tuple[str, str]]:
+    """Pairs that share at least `ALIKE` of the smaller one's GPU time."""
+    owners: dict[str, list[str]] = defaultdict(list)
+    for rec in found:
+        for claim in claims(rec.draft.parts):
+            owners[claim].append(rec.id)
+    size: dict[str, int] = {}
+    by_claim: dict[tuple[str, str], int] = defaultdict(int)
+    for rec in found:
+        size[rec.id] = sum(part.micro_gpu_s for part in rec.draft.parts)
+        for part in rec.draft.parts:
+            by_claim[rec.id, part.claim] += part.micro_gpu_s
+    shared: dict[tuple[str, str], int] = defaultdict(int)
+    for claim, names in owners.items():
+        for place, a in enumerate(sorted(names)):
+            for b in sorted(names)[place + 1 :]:
+                shared[a, b] += min(by_claim[a, claim], by_claim[b, claim])
+    return [(a, b) for (a, b), micro in shared.items() if micro >= ALIKE * min(size[a], size[b])]
+
+
+def ranked(found: Sequence[Recommendation], goals: Goals) -> list[Recommendation]:
+    """Data quality first, then what the goals put first, then saving over effort."""
+    serves = SERVES.get(goals.first, ())
+
+    def key(rec: Recommendation) -> tuple[bool, bool, bool, Decimal, float, str]:
+        worth = (rec.saving.cost or Decimal(0)) / EFFORT[rec.effort]
+        hours = rec.saving.gpu_hours
+        if goals.first == "throughput":
+            worth = Decimal(repr(hours)) / EFFORT[rec.effort]
+        return (
+            not rec.draft.first, not rec.open, rec.kind not in serves, -worth, -hours, rec.id,
+        )  # fmt: skip
+
+    ordered = sorted(found, key=key)
+    return [replace(rec, rank=place) for place, rec in enumerate(ordered, 1)]

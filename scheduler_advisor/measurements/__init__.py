@@ -1,0 +1,1 @@
+"""The measurements that every report carries: waits, spread, breakers, checkpoints, and more."""
