@@ -24,6 +24,7 @@ OPTIONS: dict[str, object] = {
     "client.showErrorLinks": False,
     "client.toolbarMode": "minimal",
     "global.developmentMode": False,
+    "logger.enableRich": False,
     "logger.hideWelcomeMessage": True,
     "runner.magicEnabled": False,
     "server.enableAgentApi": False,

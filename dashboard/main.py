@@ -1,7 +1,34 @@
-"""The script that Streamlit runs for every page view."""
+"""The script that Streamlit runs for every page view: navigation, settings, then the page."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
-st.title("unstrand")
+from dashboard.frame import read_page_view
+from dashboard.sidebar import sidebar
+from dashboard.words import Words
+
+HERE = Path(__file__).parent
+
+st.set_page_config(
+    page_title="unstrand",
+    page_icon=str(HERE / "assets" / "icon.png"),
+    layout="wide",
+    initial_sidebar_state=232,
+)
+st.html(HERE / "assets" / "style.css")
+
+view = read_page_view()
+words = Words(view.language)
+pages = {
+    "overview": st.Page(
+        HERE / "pages" / "overview.py", title=words("overview.nav"), url_path="", default=True
+    ),
+    "teams": st.Page(HERE / "pages" / "teams.py", title=words("teams.nav"), url_path="teams"),
+    "health": st.Page(HERE / "pages" / "health.py", title=words("health.nav"), url_path="health"),
+}
+page = st.navigation(list(pages.values()), position="hidden")
+sidebar(pages, view, words)
+page.run()

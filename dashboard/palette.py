@@ -27,6 +27,19 @@ class ClassStyle:
     pattern: str = ""
 
 
+def hatch(style: ClassStyle) -> dict[str, object]:
+    """The class's pattern over its colour, as Plotly wants it; empty for a plain class."""
+    if not style.pattern:
+        return {}
+    return {
+        "shape": style.pattern,
+        "fillmode": "overlay",
+        "fgcolor": "rgba(255,255,255,0.55)",
+        "size": 6,
+        "solidity": 0.25,
+    }
+
+
 # In the order in which money runs out on its way from installed to used.
 NOT_HELD: dict[str, ClassStyle] = {
     "failed": ClassStyle("#7a1f24", "x"),

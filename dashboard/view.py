@@ -7,7 +7,7 @@ days of the time zone; the window runs from the first moment of ``first`` to the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -76,9 +76,16 @@ def read_view(query: Mapping[str, str], known_until: datetime | None, today: dat
     if not 0 <= (asked_last - asked_first).days < LONGEST_DAYS:
         remarks.append(("from..to", f"{asked_first}..{asked_last}"))
         asked_first, asked_last = first, last
-    return replace(
-        View(asked_first, asked_last, zone, language, remarks=tuple(remarks)),
-        **{name: query.get(name) or None for name in ("cluster", "team", "user", "currency")},
+    return View(
+        asked_first,
+        asked_last,
+        zone,
+        language,
+        cluster=query.get("cluster") or None,
+        team=query.get("team") or None,
+        user=query.get("user") or None,
+        currency=query.get("currency") or None,
+        remarks=tuple(remarks),
     )
 
 

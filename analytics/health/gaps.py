@@ -32,20 +32,23 @@ WITH per_hour AS (
   SELECT *, hour - INTERVAL 1 HOUR * row_number()
            OVER (PARTITION BY cluster, node, kind ORDER BY hour) AS island
   FROM missing
+), per_node AS (
+  SELECT cluster, node, kind, min(hour) AS since, max(hour) + INTERVAL 1 HOUR AS until,
+         sum(gpu_us)::BIGINT AS gpu_us
+  FROM islands GROUP BY cluster, node, kind, island
 )
-SELECT cluster, node, kind, min(hour) AS since, max(hour) + INTERVAL 1 HOUR AS until,
-       sum(gpu_us)::BIGINT AS gpu_us
-FROM islands GROUP BY cluster, node, kind, island
-ORDER BY gpu_us DESC, cluster, node, since LIMIT $4
+SELECT cluster, kind, since, until, list(node ORDER BY node) AS nodes, sum(gpu_us)::BIGINT AS gpu_us
+FROM per_node GROUP BY cluster, kind, since, until
+ORDER BY gpu_us DESC, cluster, since, kind LIMIT $4
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Whole hours in which most of a node's time was not known; ``kind`` scheduler | telemetry."""
+    """Whole hours in which most of the nodes' time was unknown; ``kind`` scheduler | telemetry."""
 
     cluster: str
-    node: str
+    nodes: tuple[str, ...]
     kind: str
     since: datetime
     until: datetime
@@ -58,7 +61,7 @@ def gaps(store: Store, window: Window, cluster: str | None = None, limit: int = 
     return [
         Gap(
             cluster=row["cluster"],
-            node=row["node"],
+            nodes=tuple(row["nodes"]),
             kind=row["kind"],
             since=row["since"],
             until=row["until"],

@@ -19,7 +19,7 @@ class Words:
         self.language = language
         self._texts = texts(language)
 
-    def __call__(self, name: str, **values: object) -> str:
+    def __call__(self, name: str, /, **values: object) -> str:
         """The text ``name`` with its ``{fields}`` filled in."""
         return self._texts[name].format(**values)
 

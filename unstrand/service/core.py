@@ -10,6 +10,7 @@ from datetime import datetime
 from analytics.health.span import store_kind
 from collector.agent.local import LocalCollector
 from collector.store import Store
+from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
 from unstrand.service.local import local_collector
 from unstrand.service.schedule import Schedule
 from unstrand.service.writer import Writer
@@ -28,6 +29,7 @@ class Service:
     store: Store
     writer: Writer
     schedule: Schedule
+    keeper: LedgerKeeper
     clock: Callable[[], datetime]
     started_at: datetime
     collector: LocalCollector | None = None
@@ -40,7 +42,10 @@ class Service:
 
         Not into a demo: made-up and measured facts never share a file.
         """
-        service = cls(store, Writer(store), Schedule(clock), clock, clock())
+        keeper = LedgerKeeper(store, clock)
+        service = cls(store, Writer(store), Schedule(clock), keeper, clock, clock())
+        service.schedule.every(ALL_EVERY, "ledger", keeper.everything)
+        service.schedule.every(RECENT_EVERY, "ledger_recent", keeper.recent)
         if store_kind(store) != "demo":
             service.collector = local_collector(service.writer, clock)
         return service
@@ -60,7 +65,9 @@ class Service:
         try:
             if self.collector is not None and not self.collector.stop():
                 log.warning("the reader of this machine's GPUs did not end in time; it is left")
-            self.schedule.stop()
+            self.keeper.stop()
+            if not self.schedule.stop():
+                log.warning("background work did not end in time; its transaction is undone")
             self.writer.stop()
             self.store.checkpoint()
         finally:

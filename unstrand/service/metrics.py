@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from collector.exporter.node import NodeExporter
 from unstrand.service.core import Service
 
 
@@ -133,6 +134,9 @@ def service_registry(service: Service) -> tuple[CollectorRegistry, RequestFigure
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)
     registry.register(ServiceCollector(service))
+    collector = service.collector
+    if collector is not None:
+        registry.register(NodeExporter(lambda: collector.picture, collector.identity.node))
     return registry, RequestFigures(registry)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ class Schedule:
             executors={"default": ThreadPoolExecutor(2)},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
+        self._changed = threading.Condition()
+        self._running = 0
         self.figures: dict[str, TaskFigures] = {}
 
     def every(self, interval: timedelta, name: str, task: Callable[[], object]) -> None:
@@ -52,13 +55,19 @@ class Schedule:
         """Begin to run tasks."""
         self._scheduler.start()
 
-    def stop(self) -> None:
-        """Start no more tasks and wait for those that run."""
+    def stop(self, timeout_s: float = 5.0) -> bool:
+        """Start no more tasks; whether those that run ended within ``timeout_s``.
+
+        One that did not fails at its next question to the closed store; its transaction is undone.
+        """
         if self._scheduler.running:
-            self._scheduler.shutdown(wait=True)
+            self._scheduler.shutdown(wait=False)
+        with self._changed:
+            return self._changed.wait_for(lambda: self._running == 0, timeout_s)
 
     def _run(self, name: str, task: Callable[[], object]) -> None:
         figures = self.figures[name]
+        self._count(1)
         started = time.monotonic()
         try:
             task()
@@ -72,3 +81,9 @@ class Schedule:
         finally:
             figures.runs += 1
             figures.last_duration_s = time.monotonic() - started
+            self._count(-1)
+
+    def _count(self, step: int) -> None:
+        with self._changed:
+            self._running += step
+            self._changed.notify_all()

@@ -1,0 +1,1 @@
+"""Charts: functions from figures to a Plotly figure."""

@@ -1,0 +1,106 @@
+"""Cached answers for the pages; the only place that caches.
+
+Every function takes the store's path (a cache is shared by all stores of the process) and forgets
+after half a minute, so a page is never older than that. Scripts of several viewers share answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import streamlit as st
+
+from analytics import reports
+from analytics.health import broken as broken_facts
+from analytics.health import conflicts as conflict_facts
+from analytics.health import gaps as gap_facts
+from analytics.health import sources as source_facts
+from analytics.health import span as span_facts
+from analytics.window import Window
+from dashboard.connection import store_at
+
+TTL_S = 30
+
+Span = span_facts.FactsSpan
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report's rows and what holds for all; ``currency`` is empty where nothing is priced.
+
+    Hours and costs are Decimal; a cost is None where nothing of the row is priced.
+    """
+
+    rows: Sequence[Row]
+    total: Row
+    currency: str
+    coverage_ratio: float | None
+    price_book: str | None
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def span(path: str, cluster: str | None = None) -> Span | None:
+    """What the store holds; None = nothing."""
+    return span_facts.facts_span(store_at(path), cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def kind(path: str) -> str:
+    """``demo`` or ``site``."""
+    return span_facts.store_kind(store_at(path))
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def cost(path: str, window: Window, by: tuple[str, ...], cluster: str | None) -> Report:
+    """The cost report, as the API and the command line give it."""
+    return _shown(reports.cost_report(store_at(path), window, by, cluster=cluster))
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def ledger(path: str, window: Window, by: tuple[str, ...], cluster: str | None) -> Report:
+    """The ledger report, as the API and the command line give it."""
+    return _shown(reports.ledger_report(store_at(path), window, by, cluster=cluster))
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def broken(path: str, at: datetime, cluster: str | None) -> list[broken_facts.Broken]:
+    """What is out of order at ``at``."""
+    return broken_facts.broken_at(store_at(path), at, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def gaps(path: str, window: Window, cluster: str | None) -> list[gap_facts.Gap]:
+    """Stretches of a node's time that are not known."""
+    return gap_facts.gaps(store_at(path), window, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def conflicts(path: str, window: Window, cluster: str | None) -> list[conflict_facts.Conflict]:
+    """Facts that contradict each other."""
+    return conflict_facts.conflicts(store_at(path), window, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def unpriced(path: str, window: Window, cluster: str | None) -> list[conflict_facts.Unpriced]:
+    """GPU models without a price."""
+    return conflict_facts.unpriced(store_at(path), window, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def sources(path: str, cluster: str | None) -> list[source_facts.Source]:
+    """Where facts came from."""
+    return source_facts.sources(store_at(path), cluster)
+
+
+def _shown(report: reports.Report) -> Report:
+    return Report(
+        rows=report.rows,
+        total=report.total,
+        currency=report.currency or "",
+        coverage_ratio=report.coverage_ratio,
+        price_book=report.price_book,
+    )

@@ -1,0 +1,1 @@
+"""Pieces of pages: functions from figures to HTML, without Streamlit, and small Streamlit ones."""

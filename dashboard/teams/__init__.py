@@ -1,0 +1,8 @@
+"""The pieces of the Teams page."""
+
+from dashboard.teams.charts import bubble_chart, split_chart
+from dashboard.teams.drill import drill_down
+from dashboard.teams.headline import answer_text
+from dashboard.teams.table import team_table
+
+__all__ = ["answer_text", "bubble_chart", "drill_down", "split_chart", "team_table"]

@@ -1,0 +1,69 @@
+"""Keeps the ledger as new as the facts: the newest days every minute, all of it now and then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from analytics.health.span import facts_span
+from analytics.ledger import clusters, ensure_built
+from analytics.window import Window
+from collector.store import Store
+
+RECENT = timedelta(days=2)
+RECENT_EVERY = timedelta(minutes=1)
+ALL_EVERY = timedelta(hours=1)
+PIECE = timedelta(days=1)
+
+
+class LedgerKeeper:
+    """Builds the hours whose facts are newer than their accounts, one piece at a time.
+
+    Newest first: pages open on the last weeks. Between pieces it looks whether to stop.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._clock = clock
+        self._one = threading.Lock()
+        self._stop = threading.Event()
+
+    def recent(self) -> int:
+        """Build what is missing of the last known days; returns the hours built."""
+        return self._build(RECENT)
+
+    def everything(self) -> int:
+        """Build what is missing anywhere; returns the hours built."""
+        return self._build(None)
+
+    def stop(self) -> None:
+        """End after the piece that is being built."""
+        self._stop.set()
+
+    def _build(self, back: timedelta | None) -> int:
+        with self._one:
+            return sum(
+                self._piece(piece, cluster)
+                for cluster in clusters(self._store)
+                for piece in self._pieces(cluster, back)
+            )
+
+    def _piece(self, piece: Window, cluster: str) -> int:
+        if self._stop.is_set():
+            return 0
+        return ensure_built(self._store, piece, cluster=cluster)
+
+    def _pieces(self, cluster: str, back: timedelta | None) -> list[Window]:
+        """Windows of a day from the newest back."""
+        span = facts_span(self._store, cluster)
+        if span is None:
+            return []
+        until = min(span.until, self._clock())
+        first = span.since if back is None else max(span.since, until - back)
+        pieces = []
+        while until > first:
+            since = max(first, until - PIECE)
+            pieces.append(Window(since, until))
+            until = since
+        return pieces
