@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from unstrand.api import docs, errors, status
+from unstrand.api import docs, errors, health, reports, status
 
 if TYPE_CHECKING:
     from unstrand.service.core import Service
@@ -24,6 +24,7 @@ def api_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    app.include_router(status.router)
+    for part in (status, reports, health):
+        app.include_router(part.router)
     docs.install(app)
     return app

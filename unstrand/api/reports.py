@@ -1,0 +1,50 @@
+"""The reports of the command line, as JSON of the same shape."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from analytics import reports
+from unstrand.api.query import ReportQuery, asked_window, read_or_refuse, within_rows
+from unstrand.api.status import service_of
+
+router = APIRouter(prefix="/report", tags=["reports"])
+Asked = Annotated[ReportQuery, Query()]
+WHERE = "query parameters by, cluster and currency"
+
+
+@router.get("/cost")
+def cost(request: Request, query: Asked) -> dict[str, Any]:
+    """What each group held, used and pays; every grouping adds up to the same total."""
+    store, keys = service_of(request).store, query.keys("team")
+    window = asked_window(store, query)
+    report = read_or_refuse(
+        WHERE,
+        lambda: reports.cost_report(
+            store,
+            window,
+            keys,
+            cluster=query.cluster,
+            currency=query.currency,
+            as_of=query.as_of,
+        ),
+    )
+    within_rows(report.rows, keys)
+    return report.to_dict()
+
+
+@router.get("/ledger")
+def ledger(request: Request, query: Asked) -> dict[str, Any]:
+    """GPU-hours and cost per ledger class, and the proof that they are all there is."""
+    store, keys = service_of(request).store, query.keys("class")
+    window = asked_window(store, query)
+    report = read_or_refuse(
+        WHERE,
+        lambda: reports.ledger_report(
+            store, window, keys, cluster=query.cluster, currency=query.currency
+        ),
+    )
+    within_rows(report.rows, keys)
+    return report.to_dict()
