@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,8 +28,10 @@ _SNAPSHOT_S = 600.0
 class HostSource(Protocol):
     """The node's own CPU, memory, pressure and network, see `collector.host`."""
 
-    def read(self, tick: Tick, attribution: Attribution, step_s: float) -> dict[str, list[Any]]:
-        """`host_sample` rows for the tick."""
+    def read(
+        self, ts: datetime, mono_s: float, attribution: Attribution, step_s: float
+    ) -> dict[str, list[Any]]:
+        """`host_sample` rows for that instant."""
         ...
 
 
@@ -90,6 +92,7 @@ class Collection:
         self._sequence = 0
         self._sent_inventory: list[Any] | None = None
         self._sent_at_s = 0.0
+        self._host_read_s = time.monotonic()
         self._ticks = 0
         self._xids: dict[tuple[str, int], tuple[int, datetime]] = {}
         self.undelivered = 0
@@ -123,6 +126,7 @@ class Collection:
                 tick = self._reader.wait(0.5)
                 if tick is None:
                     self._show(self.picture.tick, self.picture.attribution, anew=False)
+                    self._host_alone()
                 else:
                     self._take(tick)
         finally:
@@ -136,6 +140,21 @@ class Collection:
             self._xids[key] = (self._xids.get(key, (0, event.ts))[0] + 1, event.ts)
         attribution = self._mapper.attribute(tick)
         self._show(tick, attribution, anew=True)
+        self._send(tick.ts, self._tables(tick, attribution))
+
+    def _host_alone(self) -> None:
+        """A driver that is hung or missing must not hide the node itself."""
+        now_s, step_s = time.monotonic(), self._settings.intervals.load_s
+        reading = self._reader.state in (ReaderState.READING, ReaderState.STARTING)
+        if self._host is None or reading or now_s - self._host_read_s < step_s:
+            return
+        if self.picture.tick is None:
+            return  # no GPU was ever seen: this is no node to speak of
+        self._host_read_s, ts = now_s, self._clock()
+        rows = self._host.read(ts, now_s, self.picture.attribution, step_s)
+        self._send(ts, {"host_sample": rows})
+
+    def _send(self, ts: datetime, tables: dict[str, Any]) -> None:
         self._sequence += 1
         batch = Batch(
             cluster=self.identity.cluster,
@@ -143,8 +162,8 @@ class Collection:
             agent_id=self.identity.agent_id,
             boot_id=self.identity.boot_id,
             sequence=self._sequence,
-            ts_us=micros(tick.ts),
-            tables=self._tables(tick, attribution),
+            ts_us=micros(ts),
+            tables=tables,
             agent_version=self.identity.version,
         )
         try:
@@ -157,12 +176,14 @@ class Collection:
         step_s = self._settings.intervals.load_s
         tables = sample_rows(tick, attribution, step_s)
         if self._host is not None:
-            tables["host_sample"] = self._host.read(tick, attribution, step_s)
+            now_s = self._host_read_s = time.monotonic()
+            tables["host_sample"] = self._host.read(tick.ts, now_s, attribution, step_s)
         if not any(tables["event"].values()):
             del tables["event"]
         if not any(tables["process_sample"].values()):
             del tables["process_sample"]
-        tables["holding"] = holding_rows(tick.ts, attribution)
+        if attribution.age_s == 0:  # an old answer must neither close nor extend anything
+            tables["holding"] = holding_rows(tick.ts, attribution)
         now = time.monotonic()
         if tick.inventory != self._sent_inventory or now - self._sent_at_s > _SNAPSHOT_S:
             cpus, mem_mib = host_size()
@@ -193,8 +214,7 @@ def holding_rows(ts: datetime, attribution: Attribution) -> dict[str, list[Any]]
         "key", "gpu_uuid", "mig_uuid", "share_num", "share_den", "user_name", "account", "name",
     )  # fmt: skip
     rows: dict[str, list[Any]] = {n: [getattr(h, n) for h in attribution.holdings] for n in names}
-    since = ts - timedelta(seconds=attribution.age_s)
-    rows["ts"] = [micros(since)] * len(attribution.holdings)
+    rows["ts"] = [micros(ts)] * len(attribution.holdings)
     return rows
 
 

@@ -10,7 +10,9 @@ from datetime import datetime
 from collector.agent.batch import Batch
 from collector.agent.collection import Collection, HostSource, Identity, Picture
 from collector.agent.reader import ReaderSettings, ReaderState
-from collector.mapping.mapper import Mapper, UserMapper
+from collector.host.sampler import HostSampler
+from collector.mapping.mapper import Mapper
+from collector.mapping.node import NodeMapper
 
 # Batches kept while the writer has no room: ten minutes at the usual fifteen seconds.
 _MOST_KEPT = 40
@@ -42,8 +44,8 @@ class LocalCollector:
             settings or ReaderSettings(),
             self._offer,
             clock=clock,
-            mapper=mapper or UserMapper(),
-            host=host,
+            mapper=mapper or NodeMapper(),
+            host=host or HostSampler(),
         )
 
     def start(self) -> None:

@@ -123,7 +123,7 @@ def _table(table: str, columns: Columns, batch: Batch, resolved: runs.Resolved) 
 
 def _cover(work: Work, batch: Batch) -> None:
     """The node's telemetry covers the time of these samples; beyond that it is unknown."""
-    samples = batch.tables.get("sample") or batch.tables.get("host_sample") or {}
+    samples = batch.tables.get("sample") or {}
     times = samples.get("ts") or []
     if not times:
         return

@@ -39,13 +39,16 @@ class ProcessOwner:
 class Attribution:
     """What the mapping knows at one tick. ``errors``: mapping source -> what failed, in words.
 
-    ``age_s``: how old the holdings are, where a source failed and the last good answer is kept.
+    ``age_s``: above 0 where a source failed and its last good answer is kept; ``unattributed``:
+    processes on a GPU that are nobody's here; ``cgroups``: owner -> its control group's path.
     """
 
     holdings: tuple[Holding, ...] = ()
     owners: Mapping[int, ProcessOwner] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     age_s: float = 0.0
+    unattributed: int = 0
+    cgroups: Mapping[str, str] = field(default_factory=dict)
 
     def by_place(self) -> dict[Place, list[Holding]]:
         """The holders of each device and MIG instance."""

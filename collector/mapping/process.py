@@ -55,6 +55,13 @@ class ProcReader:
             for name, _, value in pairs
         }
 
+    def command(self, pid: int) -> str:
+        """The short name of the program, at most 15 characters."""
+        try:
+            return (self.root / str(pid) / "comm").read_text(errors="replace").strip()
+        except OSError:
+            return ""
+
     def user_name(self, uid: int) -> str:
         """The account's name by the password database, or the number as text."""
         if uid not in self._names:

@@ -1,0 +1,105 @@
+"""Use of CPU and memory as counters and levels, of the node and of one control group."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_MIB = 2.0**20
+# cgroup v1 writes a number near 2^63 for "no limit".
+_NO_LIMIT = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds so far, and memory now. None = not readable here."""
+
+    cpu_s: float | None
+    cpus: int | None
+    mem_used_mib: float | None
+    mem_total_mib: float | None
+
+
+def node_usage(proc: Path) -> Usage:
+    """Of the whole node; memory that can be given back at once counts as free."""
+    cpu_s, cpus = _node_cpu(proc / "stat")
+    used, total = _node_memory(proc / "meminfo")
+    return Usage(cpu_s, cpus, used, total)
+
+
+def group_usage(root: Path, path: str) -> Usage | None:
+    """Of one control group under ``root`` (/sys/fs/cgroup), in either hierarchy; None if gone."""
+    unified = root / path.lstrip("/")
+    if (unified / "cpu.stat").exists():
+        return Usage(
+            _unified_cpu(unified / "cpu.stat"),
+            _cpu_set(unified / "cpuset.cpus.effective"),
+            _mib(unified / "memory.current"),
+            _mib(unified / "memory.max"),
+        )
+    for name in ("cpu,cpuacct", "cpuacct"):
+        old = root / name / path.lstrip("/")
+        if old.is_dir():
+            memory = root / "memory" / path.lstrip("/")
+            nanos = _number(old / "cpuacct.usage")
+            return Usage(
+                None if nanos is None else nanos / 1e9,
+                _cpu_set(root / "cpuset" / path.lstrip("/") / "cpuset.cpus"),
+                _mib(memory / "memory.usage_in_bytes"),
+                _mib(memory / "memory.limit_in_bytes"),
+            )
+    return None
+
+
+def _node_cpu(stat: Path) -> tuple[float | None, int | None]:
+    try:
+        lines = stat.read_text().splitlines()
+        fields = [int(field) for field in lines[0].split()[1:9]]
+    except (OSError, ValueError, IndexError):
+        return None, None
+    # user nice system idle iowait irq softirq steal; waiting for a disk is not use.
+    busy = sum(fields) - fields[3] - fields[4]
+    cpus = sum(line.startswith("cpu") for line in lines) - 1
+    return busy / os.sysconf("SC_CLK_TCK"), cpus or None
+
+
+def _node_memory(meminfo: Path) -> tuple[float | None, float | None]:
+    try:
+        pairs = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        total = int(pairs["MemTotal"].split()[0]) / 1024.0
+        return total - int(pairs["MemAvailable"].split()[0]) / 1024.0, total
+    except (OSError, ValueError, KeyError, IndexError):
+        return None, None
+
+
+def _unified_cpu(stat: Path) -> float | None:
+    try:
+        for line in stat.read_text().splitlines():
+            if line.startswith("usage_usec "):
+                return int(line.split()[1]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return None
+    return None
+
+
+def _cpu_set(file: Path) -> int | None:
+    """The number of CPUs in ``0-3,8``."""
+    try:
+        text = file.read_text().strip()
+        ends = [part.split("-") for part in text.split(",") if part]
+        return sum(int(pair[-1]) - int(pair[0]) + 1 for pair in ends) or None
+    except (OSError, ValueError):
+        return None
+
+
+def _mib(file: Path) -> float | None:
+    number = _number(file)
+    return None if number is None or number >= _NO_LIMIT else number / _MIB
+
+
+def _number(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):  # "max" is no limit
+        return None
