@@ -33,8 +33,8 @@ def load_runs(
     for row in work.rows("SELECT * FROM advice_run ORDER BY cluster, start_at, run_id"):
         at = row["start_at"] or row["submit_at"]
         team = teams.of(
-            row["cluster"], at, account=row["account"], user=row["user_name"],
-            project=row["project"], partition=row["queue"],
+            row["cluster"], at, account=row["account"], user_name=row["user_name"],
+            project=row["project"], queue=row["queue"],
         )  # fmt: skip
         runs[row["cluster"], row["run_id"]] = Run(team=team, **row)
     return runs

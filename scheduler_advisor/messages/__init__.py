@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_advisor.errors import ReportError
+from scheduler_advisor.messages.filling import Filling
 
 LANGUAGES = ("en", "ko")
 _FOLDER = Path(__file__).parent
+_FILLING = Filling()
 
 
 @cache
@@ -43,7 +45,7 @@ class Words:
     def say(self, key: str, params: Mapping[str, Any] | None = None, /, **more: Any) -> str:
         """The sentence for ``key``, filled; ReportError for a key or a name that is missing."""
         try:
-            return self._texts[key].format(**{**(params or {}), **more})
+            return _FILLING.vformat(self._texts[key], (), {**(params or {}), **more})
         except KeyError as error:
             raise ReportError(
                 f"messages/{self.language}.toml: {key}: {error} is missing"

@@ -67,7 +67,7 @@ def _draft(site: Site, loop: list[Run]) -> Draft:
         kind=RULE.kind, cluster=first.cluster, subject=f"job {first.label} of {first.user_name}",
         owner=first.owner, duty=Duty.OWNER,
         params={"name": first.label, "user": first.user_name or "?", "failures": len(loop),
-                "gpus": first.gpus, "state": loop[-1].state, "reason": loop[-1].reason or "-"},
+                "gpus": first.gpus, "ending": _ending(loop[-1])},
         parts=[part for run in loop[1:] for part in held[run.run_id]],
         current=[part for parts in held.values() for part in parts],
         figures=(observed("failures_in_a_row", len(loop), Unit.COUNT, command),),
@@ -77,3 +77,7 @@ def _draft(site: Site, loop: list[Run]) -> Draft:
             "rollback": f"scontrol release {first.job_id}",
         },
     )  # fmt: skip
+
+
+def _ending(run: Run) -> str:
+    return f"{run.state} ({run.reason})" if run.reason else run.state

@@ -1,0 +1,1 @@
+"""The weekly report: one content, written as HTML, PDF, Markdown and JSON."""

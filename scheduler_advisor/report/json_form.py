@@ -1,0 +1,127 @@
+"""The report as JSON: the contract of the command line, the API and the store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from scheduler_advisor.advice.advise import Advice
+from scheduler_advisor.advice.recommendation import Recommendation, money
+from scheduler_advisor.messages import Words
+from scheduler_advisor.report.contents import WeeklyReport
+from scheduler_advisor.report.measured_json import measurements_json
+from scheduler_advisor.report.wording import PARTS, kind_name, sentence
+
+
+def report_json(report: WeeklyReport, language: str = "en") -> dict[str, Any]:
+    """Everything the report says; sentences in ``language``, money as strings."""
+    words = Words(language)
+    since, until = report.window.since, report.window.until
+    return {
+        "report_id": report.report_id, "made_at": iso(report.made_at), "cluster": report.cluster,
+        "demo": report.demo, "language": language,
+        "window": {"since": iso(since), "until": iso(until), "time_zone": report.window.time_zone},
+        "currency": report.currency, "coverage_ratio": report.coverage_ratio,
+        "enough_data": report.enough,
+        "price_book": {"version": report.prices.version, "kinds": list(report.prices.kinds),
+                       "models": dict(report.prices.models)},
+        "goals": {"given": report.goals.given, "first": report.goals.first,
+                  "version": report.goals_version},
+        "classes": [
+            {"class": entry.name, "gpu_hours": round(entry.gpu_hours, 4),
+             "cost": money(entry.cost), "kind": "observed"}
+            for entry in report.classes
+        ],
+        "total": {"gpu_hours": round(report.installed_gpu_hours, 4), "cost": money(report.cost)},
+        "diagnosis": [
+            {"bottleneck": entry.name, "gpu_hours": round(entry.gpu_hours, 4),
+             "cost": money(entry.cost), "kind": "observed"}
+            for entry in report.diagnosis
+        ],
+        "recommendations": [
+            recommendation_json(rec, report, words) for rec in report.advice.recommendations
+        ],
+        "joint_saving": report.advice.joint.as_json(report.currency),
+        **_not_advised(report.advice),
+        "measurements": measurements_json(report.measurements, report.window),
+        "fidelity": None,
+    }  # fmt: skip
+
+
+def _not_advised(advice: Advice) -> dict[str, Any]:
+    return {
+        "not_measured": [
+            {"kind": entry.kind, "missing": list(entry.missing)} for entry in advice.not_measured
+        ],
+        "not_recommended": [
+            {"kind": entry.kind, "subject": entry.subject, "reason": entry.reason,
+             "params": dict(entry.params)}
+            for entry in advice.not_recommended
+        ],
+    }  # fmt: skip
+
+
+def recommendation_json(rec: Recommendation, report: WeeklyReport, words: Words) -> dict[str, Any]:
+    """One recommendation with every field of the contract; fidelity and realised stay empty."""
+    draft, window = rec.draft, report.window
+    said = {part: sentence(rec, part, report.currency, words) for part in PARTS}
+    defaults = [assumption.default for assumption in draft.assumptions]
+    return {
+        "id": rec.id, "rank": rec.rank, "kind": rec.kind, "kind_name": kind_name(rec.kind, words),
+        "title": said["title"], "why": said["why"], "action": said["do"],
+        "scope": {"cluster": draft.cluster, "subject": draft.subject},
+        "owner": {"team": draft.owner.team, "user": draft.owner.user, "duty": draft.duty.value},
+        "evidence": {
+            "window": {"since": iso(window.since), "until": iso(window.until)},
+            "figures": [figure.as_json() for figure in draft.figures],
+            "examples": [
+                {"job_id": job, "command": f"unstrand job {job}"} for job in draft.examples
+            ],
+            "sample_count": draft.samples,
+            "coverage_ratio": draft.coverage_ratio or report.coverage_ratio,
+            "queries": [f"unstrand advise rows {rec.id}",
+                        *sorted({f.command for f in draft.figures if f.command})],
+        },
+        "current_cost": {"per": "window", "gpu_hours": round(rec.current_gpu_hours, 2),
+                         "cost": money(rec.current_cost), "currency": report.currency,
+                         "kind": "observed"},
+        "saving": {**rec.saving.as_json(report.currency), "price_version": report.prices.version,
+                   "price_kinds": list(report.prices.kinds)},
+        "fidelity": None,
+        "assumptions": [asdict(assumption) for assumption in draft.assumptions],
+        "assumptions_default_ratio": sum(defaults) / len(defaults) if defaults else None,
+        "break_even": {"text": said["pays"],
+                       "figure": draft.break_even.as_json() if draft.break_even else None},
+        "rule": [dict(threshold) for threshold in rec.rules],
+        "risk": {"level": rec.risk, "reason": said["risk"]}, "effort": rec.effort,
+        "blast_radius": None,
+        "apply": {"text": said["do"], "command": draft.commands.get("apply") or None},
+        "verify": {"text": said["check"], "command": draft.commands.get("verify") or None},
+        "rollback": {"text": said["undo"], "command": draft.commands.get("rollback") or None},
+        "alternatives": [{"name": name, "text": words.say(f"alternative.{name}")}
+                         for name in draft.alternatives],
+        "exclusive_group": rec.exclusive_group, "overlaps": list(rec.overlaps),
+        "state": rec.state.value,
+        "history": [
+            {"ts": iso(change.ts), "state": change.state.value, "actor": change.actor,
+             "reason": change.reason, "until": iso(change.until)}
+            for change in rec.history
+        ],
+        "expires": iso(rec.expires_at), "realised": None,
+    }  # fmt: skip
+
+
+def iso(at: datetime | None) -> str | None:
+    """ISO 8601 with Z."""
+    return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+def plain(value: object) -> object:
+    """Decimals as strings and times as ISO 8601, for ``json.dumps(default=plain)``."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, datetime):
+        return iso(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form here")
