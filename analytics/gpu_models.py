@@ -18,14 +18,16 @@ def normalised(raw: str) -> str:
 
 
 def shipped_aliases() -> dict[str, str]:
-    """Normalised raw name -> model of the shipped price list; a blank model is known and unpriced."""
+    """Normalised raw name -> model of the shipped price list; a blank model is known and
+    unpriced."""
     file = resources.files("analytics").joinpath("data/gpu_models.csv")
     rows = csv.DictReader(StringIO(file.read_text(encoding="utf-8")))
     return {normalised(row["raw_name"]): row["gpu_model"] for row in rows if row["gpu_model"]}
 
 
 class ModelNames:
-    """Which price-book models a raw name may mean, best first: itself, the site's alias, the shipped one."""
+    """Which price-book models a raw name may mean, best first: itself, the site's alias, the
+    shipped one."""
 
     def __init__(self, site: dict[str, str], shipped: dict[str, str]) -> None:
         self._site = {normalised(raw): model for raw, model in site.items()}

@@ -7,11 +7,13 @@ from decimal import Decimal
 from fractions import Fraction
 
 SHOWN = Decimal("0.000001")
-"""Money is shown to a millionth of its unit; parts of a total take the residue by largest remainder."""
+"""Money is shown to a millionth of its unit; parts of a total take the residue by largest
+remainder."""
 
 
 def shown_parts(exact: Sequence[Fraction]) -> list[Decimal]:
-    """The amounts as decimals whose sum is the total rounded half up; ties go to the earlier row."""
+    """The amounts as decimals whose sum is the total rounded half up; ties go to the earlier
+    row."""
     scaled = [amount / Fraction(SHOWN) for amount in exact]
     floors = [amount.numerator // amount.denominator for amount in scaled]
     residue = half_up(sum(scaled, Fraction(0))) - sum(floors)

@@ -1,4 +1,5 @@
-"""Who owns what a run names: user, account, project, label or queue -> project, team, cost centre."""
+"""Who owns what a run names: user, account, project, label or queue -> project, team, cost
+centre."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def folded(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapping:
-    """What a key belongs to over ``[valid_from, valid_to)``; shares of one key add to 1,000,000 ppm."""
+    """What a key belongs to over ``[valid_from, valid_to)``; shares of one key add to 1,000,000
+    ppm."""
 
     key_kind: str
     key_value: str
@@ -44,7 +46,8 @@ class Mapping:
 
 def read_mappings(text: str, name: str) -> list[Mapping]:
     """Mappings from CSV: key_kind, key_value, team and optionally project, cost_center, ratio,
-    valid_from, valid_to, cluster. ``ratio`` is a decimal share (0.6); thirds may be given as ratio_ppm.
+    valid_from, valid_to, cluster. ``ratio`` is a decimal share (0.6); thirds may be given as
+    ratio_ppm.
 
     Raises OrgMapError with file, line and remedy.
     """

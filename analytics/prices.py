@@ -59,7 +59,8 @@ class Price:
             str(part)
             for part in (
                 self.cluster, self.gpu_model, self.purchase_type, self.unit, amount, self.currency,
-                self.kind, self.free, self.effective_from.isoformat(), self.effective_to, self.source,
+                self.kind, self.free, self.effective_from.isoformat(), self.effective_to,
+                self.source,
             )
         )  # fmt: skip
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -148,9 +149,9 @@ def load_prices(work: Work, prices: Iterable[Price], *, at: datetime, actor: str
 
 def _retire_twin(work: Work, price: Price, at: datetime) -> None:
     work.execute(
-        "UPDATE price SET retired_at = ? WHERE retired_at IS NULL AND cluster IS NOT DISTINCT FROM ? "
-        "AND gpu_model = ? AND purchase_type = ? AND kind = ? AND effective_from = ? "
-        "AND starts_with(source, ?) = ?",
+        "UPDATE price SET retired_at = ? WHERE retired_at IS NULL "
+        "AND cluster IS NOT DISTINCT FROM ? AND gpu_model = ? AND purchase_type = ? AND kind = ? "
+        "AND effective_from = ? AND starts_with(source, ?) = ?",
         [
             at, price.cluster, price.gpu_model, price.purchase_type, price.kind,
             price.effective_from, _DEFAULT, price.source.startswith(_DEFAULT),
@@ -164,20 +165,22 @@ def _columns(price: Price, key: int, at: datetime) -> dict[str, Any]:
         "gpu_model": price.gpu_model, "purchase_type": price.purchase_type, "unit": price.unit,
         "amount": price.amount, "currency": price.currency, "kind": price.kind, "free": price.free,
         "effective_from": price.effective_from, "effective_to": price.effective_to,
-        "source": price.source, "retrieved_on": price.retrieved_on, "loaded_at": at, "retired_at": None,
+        "source": price.source, "retrieved_on": price.retrieved_on, "loaded_at": at,
+        "retired_at": None,
     }  # fmt: skip
 
 
 def _audit(price: Price, at: datetime, actor: str) -> dict[str, list[object]]:
     return {
         "ts": [at], "actor": [actor], "action": ["price.load"], "subject": [price.gpu_model],
-        "after_value": [f"{price.amount} {price.currency} {price.kind} from {price.effective_from}"],
         "reason": [price.source],
+        "after_value": [f"{price.amount} {price.currency} {price.kind} {price.effective_from}"],
     }  # fmt: skip
 
 
 def seed_shipped(work: Work) -> None:
-    """Put the shipped list prices into an empty book's place; they yield to any row of the user's."""
+    """Put the shipped list prices into an empty book's place; they yield to any row of the
+    user's."""
     if not work.value("SELECT count(*) FROM price WHERE starts_with(source, ?)", [_DEFAULT]):
         load_prices(work, shipped_prices(), at=datetime(2026, 11, 9, tzinfo=UTC), actor="unstrand")
 

@@ -12,7 +12,8 @@ from collector.store import Work
 
 
 class Payer(StrEnum):
-    """`causer` also means the preemptor's team for `lost`; what has no causer stays with the platform."""
+    """`causer` also means the preemptor's team for `lost`; what has no causer stays with the
+    platform."""
 
     HOLDER = "holder"
     CAUSER = "causer"
@@ -47,7 +48,8 @@ _WAITED = frozenset({LedgerClass.GANG_WAIT, LedgerClass.POLICY_BLOCKED})
 
 
 def put_payer(work: Work, name: LedgerClass, payer: Payer, *, since: datetime, actor: str) -> None:
-    """Change who pays for a class from ``since`` on; SettingError where nobody of that kind exists."""
+    """Change who pays for a class from ``since`` on; SettingError where nobody of that kind
+    exists."""
     allowed = {
         Payer.HOLDER: _HELD_ONLY,
         Payer.CAUSER: _CAUSED,

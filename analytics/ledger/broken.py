@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
@@ -28,16 +29,7 @@ def breakages(facts: Facts, fleet: Fleet) -> list[tuple[Breakage, Fatal]]:
     A GPU is back when its node returns from an outage that ended later, when it left the node, or
     when a later run was given that very GPU.
     """
-    back: dict[str, list[int]] = defaultdict(list)
-    for state in facts.states:
-        if state.kind in _RETURNS and state.t1 < FOREVER:
-            back[state.node or ""].append(state.t1)
-    left: dict[str, list[int]] = defaultdict(list)
-    for _, gpu, t1 in facts.seen:
-        left[gpu].append(t1)
-    for a in facts.allocations:
-        if a.gpu_uuid is not None:
-            left[a.gpu_uuid].append(a.t0)
+    back, left = _returns(facts)
     result: list[tuple[Breakage, Fatal]] = []
     broken_until: dict[tuple[int, str], int] = {}
     for fatal in facts.fatals:
@@ -55,8 +47,21 @@ def breakages(facts: Facts, fleet: Fleet) -> list[tuple[Breakage, Fatal]]:
     return result
 
 
+def _returns(facts: Facts) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Instants at which a node, or a named GPU, is known to be in order again."""
+    back: dict[str, list[int]] = defaultdict(list)
+    for state in facts.states:
+        if state.kind in _RETURNS and state.t1 < FOREVER:
+            back[state.node or ""].append(state.t1)
+    left: dict[str, list[int]] = defaultdict(list)
+    for gpu, t in facts.seen:
+        left[gpu].append(t)
+    return back, left
+
+
 def mark_failed(facts: Facts, fleet: Fleet, held: Held) -> list[Breakage]:
-    """Turn held time on broken GPUs and nodes into failed pieces; return what is broken and not held."""
+    """Turn held time on broken GPUs and nodes into failed pieces; return what is broken and not
+    held."""
     loose: list[Breakage] = []
     for breakage, fatal in breakages(facts, fleet):
         place = _holder(held, breakage, fatal, facts)
@@ -125,5 +130,5 @@ def _split_time(piece: Piece, spans: list[tuple[int, int]]) -> list[Piece]:
         replace(piece, t0=t0, t1=t1, failed=True, contested=0)
         if any(s[0] <= t0 < s[1] for s in spans)
         else replace(piece, t0=t0, t1=t1)
-        for t0, t1 in zip(ordered, ordered[1:], strict=False)
+        for t0, t1 in itertools.pairwise(ordered)
     ]

@@ -22,7 +22,8 @@ _IN_WINDOW = (
 
 
 def build(store: Store, cluster: str, window: Window) -> int:
-    """Build or rebuild the whole hours that ``window`` touches, a day at a time; returns the rows written.
+    """Build or rebuild the whole hours that ``window`` touches, a day at a time; returns the rows
+    written.
 
     Each day is one transaction. Raises LedgerError for a cluster without inventory.
     """
@@ -138,7 +139,8 @@ def _conflicts(cluster: str, conflicts: list[Conflict]) -> pa.Table:
 
 
 def ensure_built(store: Store, window: Window, *, cluster: str | None = None) -> int:
-    """Build the hours of ``window`` that are missing or older than their facts; returns how many."""
+    """Build the hours of ``window`` that are missing or older than their facts; returns how
+    many."""
     built = 0
     for name in clusters(store, cluster):
         for stale in _stale(store, name, window):

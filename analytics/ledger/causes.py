@@ -1,4 +1,5 @@
-"""Who caused it: stranded time split over runs, waiting time named after the job that waits. Modelled."""
+"""Who caused it: stranded time split over runs, waiting time named after the job that waits.
+Modelled."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from analytics.ledger import kernel as k
 from analytics.ledger.classes import LedgerClass
 from analytics.ledger.events import host_shares
 from analytics.ledger.facts import Allocation
 from analytics.ledger.frame import Frame
+from analytics.ledger.kernel import state as k
 from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.pending import PendingJobs
 from analytics.window import HOUR_US
@@ -53,6 +54,13 @@ class Amount:
     cpu_milli: int | None = None
     mem_mib: int | None = None
 
+    def released(self, code: int, amount: int | None) -> None:
+        """Keep the largest amount of the resource that binds."""
+        if amount is not None and code == k.C_CPU:
+            self.cpu_milli = max(self.cpu_milli or 0, amount)
+        elif amount is not None:
+            self.mem_mib = max(self.mem_mib or 0, amount)
+
 
 def causes(frame: Frame, segments: k.Array, pending: PendingJobs) -> pa.Table:
     """Rows of ``ledger_cause``; per (pool, slice, class) they add up to the class."""
@@ -67,9 +75,12 @@ def causes(frame: Frame, segments: k.Array, pending: PendingJobs) -> pa.Table:
             weights: list[tuple[str | None, int]] = [(pending.run_ids[job], 1)]
         else:
             weights = _weights(frame, pool, held, start, code)
+        release = _release(frame, pool, held, start, (code, gpus))
         for slot, amount in _slots(frame.bounds, start, t1, gpus):
             for run, part in _split(amount, weights):
-                found[pool, slot, cause.name.value, cause.role, cause.rule, run].gpu_us += part
+                row = found[pool, slot, cause.name.value, cause.role, cause.rule, run]
+                row.gpu_us += part
+                row.released(code, release)
     return _table(frame, found)
 
 
@@ -104,7 +115,7 @@ def _weights(
     node = frame.fleet.pools[pool][0]
     live = held[node].at(t) if node in held else []
     if code in (k.C_SHAPE, k.C_TOPOLOGY):
-        weights = [(a.run_id, a.gpus) for a in live if a.gpus > 0]
+        weights: list[tuple[str | None, int]] = [(a.run_id, a.gpus) for a in live if a.gpus > 0]
     else:
         weights = _excess(frame, node, live, t, code in (k.C_CPU, k.C_CPU_REQUEST))
     return sorted(weights, key=lambda pair: pair[0] or "") or [(None, 1)]
@@ -113,7 +124,8 @@ def _weights(
 def _excess(
     frame: Frame, node: str, live: list[Allocation], t: int, cpu: bool
 ) -> list[tuple[str | None, int]]:
-    """What each run holds of the resource beyond its GPUs' share of the node, in 1/GPUs of the unit."""
+    """What each run holds of the resource beyond its GPUs' share of the node, in 1/GPUs of the
+    unit."""
     rows = [
         row
         for place in frame.fleet.pools_of(node)
@@ -126,6 +138,34 @@ def _excess(
         return []
     over = [(a.run_id, (a.cpus if cpu else a.mem_mib) * gpus - a.gpus * total) for a in live]
     return [(run, weight) for run, weight in over if weight > 0]
+
+
+def _release(
+    frame: Frame, pool: int, held: dict[str, _OnNode], t: int, stranded: tuple[int, int]
+) -> int | None:
+    """How much of the exhausted resource must come free so that every free GPU of the node is
+    usable."""
+    code, gpus = stranded
+    if code not in (k.C_CPU, k.C_MEM):
+        return None
+    node = frame.fleet.pools[pool][0]
+    live = held[node].at(t) if node in held else []
+    rows = [r for r in frame.fleet.inventory[pool] if r.t0 <= t < r.t1]
+    profile = frame.demand_at(t)
+    if code == k.C_CPU:
+        total, own = (rows[0].cpus or 0) * 1000, profile.cpu_milli
+        left = total - 1000 * sum(a.cpus for a in live)
+    else:
+        total, own = rows[0].mem_mib or 0, profile.mem_mib
+        left = total - sum(a.mem_mib for a in live)
+    installed = sum(
+        r.gpus
+        for place in frame.fleet.pools_of(node)
+        for r in frame.fleet.inventory[place]
+        if r.t0 <= t < r.t1
+    )
+    per_gpu = own if own is not None else total // installed
+    return (max(left, 0) // per_gpu + gpus) * per_gpu - left if per_gpu else None
 
 
 def _slots(bounds: k.Array, t0: int, t1: int, gpus: int) -> Iterator[tuple[int, int]]:

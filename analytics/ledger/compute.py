@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.errors import LedgerError
-from analytics.ledger import kernel as k
 from analytics.ledger.broken import Breakage, mark_failed
 from analytics.ledger.causes import causes
 from analytics.ledger.classes import CLASSES
@@ -18,6 +17,7 @@ from analytics.ledger.events import (
     held_events,
     node_events,
     reservation_events,
+    running_events,
     world,
 )
 from analytics.ledger.facts import load
@@ -25,17 +25,18 @@ from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.frame import Frame
 from analytics.ledger.held import Conflict, Held, resolve
 from analytics.ledger.heldrows import HeldRows, held_rows
+from analytics.ledger.kernel import state as k
+from analytics.ledger.kernel.sweep import sweep
 from analytics.ledger.lost import durable_points, mark_thrown
 from analytics.ledger.notheld import post
 from analytics.ledger.parts import cut_and_measure
-from analytics.ledger.pending import PendingJobs
+from analytics.ledger.pending import PendingJobs, load_pending
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.profile import DemandProfile, demand_profile
 from analytics.ledger.remainder import Left, remainders
 from analytics.ledger.rows import rows_table
 from analytics.ledger.settings import LedgerSettings, settings_at
 from analytics.ledger.slices import cut, cuts
-from analytics.ledger.sweep import sweep
 from analytics.window import HOUR_US, from_us, to_us
 from collector.store import Work
 
@@ -70,7 +71,7 @@ def compute(work: Work, cluster: str, since: int, until: int) -> Computed:
     held = resolve(facts, fleet, since - lead, until)
     loose = mark_failed(facts, fleet, held)
     profiles = _profiles(work, cluster, since - lead, until)
-    frame = Frame(work, facts, fleet, held, bounds, prices)
+    frame = Frame(work, facts, fleet, held, bounds, prices, profiles)
     segments, pending = _sweep(frame, loose, profiles, since - lead)
     inside = frame.held = _clipped(held, since)
     inside.pieces = mark_thrown(inside.pieces, durable_points(work, facts))
@@ -111,7 +112,7 @@ def _sweep(
     frame: Frame, loose: list[Breakage], profiles: list[DemandProfile], start: int
 ) -> tuple[k.Array, PendingJobs]:
     facts, fleet = frame.facts, frame.fleet
-    pending = PendingJobs.none(len(fleet.pools))
+    pending = load_pending(frame.work, facts, fleet, start, frame.prices.names)
     if not fleet.pools:
         return np.zeros((0, 7), np.int64), pending
     out = EventList(start, facts.until)
@@ -123,11 +124,12 @@ def _sweep(
     node_events(out, facts, fleet)
     held_events(out, facts, fleet, frame.held, loose)
     kept = reservation_events(out, facts, fleet)
+    running = running_events(out, facts, fleet, frame.held)
     for event in pending.events:
         out.at(*event)
     widest = max(gpus for timeline in fleet.installed for _, _, gpus in timeline)
-    state = world(fleet, kept, pending, np.array(parameters, np.int64))
-    return sweep(state, out.arrays(), facts.since, facts.until, 2 * widest + 2), pending
+    state = world(fleet, kept, pending, np.array(parameters, np.int64), running)
+    return sweep(state, out.arrays(), facts.since, facts.until, 2 * widest + 3), pending
 
 
 def _parameters(profile: DemandProfile, settings: LedgerSettings) -> list[int]:
@@ -150,7 +152,7 @@ def _installed(fleet: Fleet, bounds: k.Array) -> k.Array:
     table = np.zeros((len(fleet.pools), len(edges) - 1), np.int64)
     for pool, timeline in enumerate(fleet.installed):
         for t0, t1, gpus in clip(timeline, edges[0], edges[-1]):
-            which, slot, begin, end = cut(np.array([t0]), np.array([t1]), bounds)
+            _which, slot, begin, end = cut(np.array([t0]), np.array([t1]), bounds)
             table[pool, slot] += gpus * (end - begin)
     return table
 

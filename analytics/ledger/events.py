@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from analytics.ledger import kernel as k
 from analytics.ledger.broken import Breakage
 from analytics.ledger.facts import Allocation, Facts
 from analytics.ledger.fleet import FAILED_STATES, Fleet
 from analytics.ledger.held import Held, Piece
-from analytics.ledger.pending import PendingJobs
-from analytics.ledger.sweep import Events, World
+from analytics.ledger.kernel import state as k
+from analytics.ledger.kernel.fill import NEVER, Running
+from analytics.ledger.kernel.sweep import Events, World
+from analytics.ledger.pending import LEVELS, PendingJobs
 
 
 @dataclass(slots=True)
@@ -51,8 +52,12 @@ def node_events(out: EventList, facts: Facts, fleet: Fleet) -> None:
             cpus = -1 if row.cpus is None else row.cpus * 1000
             out.at(row.t0, k.CPU_TOTAL, rank[row.node], cpus)
             out.at(row.t0, k.MEM_TOTAL, rank[row.node], -1 if row.mem_mib is None else row.mem_mib)
+    _outages(out, facts, rank)
+
+
+def _outages(out: EventList, facts: Facts, rank: dict[str, int]) -> None:
     for state in facts.states:
-        if state.node in rank:
+        if state.node is not None and state.node in rank:
             kind = k.FAILED if state.kind in FAILED_STATES else k.DRAINED
             out.span(kind, rank[state.node], 1, state.t0, state.t1)
     for window in facts.coverage:
@@ -96,7 +101,8 @@ def spans_of(pieces: list[Piece]) -> list[tuple[int, int]]:
 
 
 def host_shares(facts: Facts) -> dict[tuple[str, str], Allocation]:
-    """CPU and memory of each (run, node), once, though every row of the run on the node repeats them."""
+    """CPU and memory of each (run, node), once, though every row of the run on the node repeats
+    them."""
     shares: dict[tuple[str, str], Allocation] = {}
     for a in facts.allocations:
         known = shares.get((a.run_id, a.node))
@@ -130,29 +136,70 @@ def reservation_events(out: EventList, facts: Facts, fleet: Fleet) -> tuple[k.Ar
     return gpus, np.array([rank[r.node] for r in kept], np.int64)
 
 
+def running_events(out: EventList, facts: Facts, fleet: Fleet, held: Held) -> Running:
+    """What each run gives back when it ends, by its time limit."""
+    rank = {name: place for place, name in enumerate(fleet.nodes)}
+    rows: list[tuple[int, ...]] = []
+    for piece in held.pieces:
+        gpus = piece.units // held.per_gpu
+        if gpus and not piece.failed:
+            node = fleet.node_of[piece.pool]
+            ends = _estimate(facts, piece.run_id)
+            rows.append((ends, piece.pool, gpus, node, 0, 0, piece.t0, piece.t1))
+    for (run_id, node_name), a in host_shares(facts).items():
+        if node_name in rank and (a.cpus or a.mem_mib):
+            ends = _estimate(facts, run_id)
+            rows.append((ends, 0, 0, rank[node_name], a.cpus * 1000, a.mem_mib, a.t0, a.t1))
+    rows.sort()
+    for place, row in enumerate(rows):
+        out.span(k.RUNS, place, 1, row[6], row[7])
+    table = np.array(rows, np.int64).reshape(-1, 8)
+    until, pool, count, place_of, cpu, mem = (np.ascontiguousarray(table[:, c]) for c in range(6))
+    return Running(pool, count, place_of, cpu, mem, until, np.zeros(len(rows), np.int64))
+
+
+def _estimate(facts: Facts, run_id: str) -> int:
+    """When the scheduler must expect the run to end; NEVER without a limit."""
+    run = facts.runs.get(run_id)
+    if run is None or run.t0 is None or not run.limit_s:
+        return NEVER
+    return run.t0 + run.limit_s * 1_000_000
+
+
 def world(
     fleet: Fleet,
     kept: tuple[k.Array, k.Array],
     pending: PendingJobs,
     parameters: k.Array,
+    running: Running,
 ) -> World:
     """The empty state that the events fill."""
     n, p = len(fleet.nodes), len(fleet.pools)
     node = np.array(fleet.node_of, np.int64)
     places = np.arange(n)
-    zeros = [np.zeros(n, np.int64) for _ in range(5)]
     nodes = k.Nodes(
-        *zeros, np.full(n, -1, np.int64), np.full(n, -1, np.int64),
-        np.searchsorted(node, places), np.searchsorted(node, places, "right"),
-        np.searchsorted(kept[1], places), np.searchsorted(kept[1], places, "right"),
-    )  # fmt: skip
-    pools = k.Pools(node, *(np.zeros(p, np.int64) for _ in range(3)), domains(fleet))
+        failed=_zeros(n),
+        drained=_zeros(n),
+        covered=_zeros(n),
+        cpu_used=_zeros(n),
+        mem_used=_zeros(n),
+        cpu_total=_zeros(n) - 1,
+        mem_total=_zeros(n) - 1,
+        pool_lo=np.searchsorted(node, places),
+        pool_hi=np.searchsorted(node, places, "right"),
+        kept_lo=np.searchsorted(kept[1], places),
+        kept_hi=np.searchsorted(kept[1], places, "right"),
+    )
+    pools = k.Pools(node, _zeros(p), _zeros(p), _zeros(p), domains(fleet))
     size = kept[0].shape[0]
-    reservations = k.Kept(kept[0], np.zeros(size, np.int64), np.zeros(size, np.int64))
-    return World(nodes, pools, reservations, kept[1], pending.jobs, pending.allowed, parameters)
+    reservations = k.Kept(kept[0], _zeros(size), _zeros(size))
+    return World(
+        nodes, pools, reservations, kept[1], pending.jobs, pending.allowed, parameters, running
+    )
 
 
-LEVELS = ("leaf", "rack", "spine")
+def _zeros(size: int) -> k.Array:
+    return np.zeros(size, np.int64)
 
 
 def domains(fleet: Fleet) -> k.Array:

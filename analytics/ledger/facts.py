@@ -1,6 +1,7 @@
 """The facts that a build reads, without doubles; times are microseconds since 1970.
 
-Every query gives the same rows whatever the order in which facts arrived: doubles are folded by key,
+Every query gives the same rows whatever the order in which facts arrived: doubles are folded by
+key,
 a known end wins over an open one, and a later inventory row ends the one before it.
 """
 
@@ -35,7 +36,8 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a run holds on a node over ``[t0, t1)``; ``gpus`` whole ones, or num/den of a named one."""
+    """What a run holds on a node over ``[t0, t1)``; ``gpus`` whole ones, or num/den of a named
+    one."""
 
     run_id: str
     node: str
@@ -63,7 +65,8 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """GPUs of a node kept for accounts; ``gpus`` None = all of them, no accounts = for everybody."""
+    """GPUs of a node kept for accounts; ``gpus`` None = all of them, no accounts = for
+    everybody."""
 
     name: str
     node: str
@@ -98,6 +101,7 @@ class Run:
     state: str
     t0: int | None
     t1: int | None
+    limit_s: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +118,32 @@ class Facts:
     reservations: list[Reservation]
     fatals: list[Fatal]
     runs: dict[str, Run]
-    seen: list[tuple[str, str, int]]
-    """(node, gpu_uuid, end) of each placement of a named GPU that ended."""
+    seen: list[tuple[str, int]]
+    """(gpu_uuid, instant) at which a GPU that broke was taken out, or given to a run again."""
 
 
 _NODES = """
 WITH folded AS (
-  SELECT node, coalesce(gpu_model, 'unknown') AS gpu_model, valid_from, max(gpus) AS gpus, max(cpus) AS cpus,
+  SELECT node, coalesce(gpu_model, 'unknown') AS gpu_model, valid_from, max(gpus) AS gpus,
+  max(cpus) AS cpus,
     max(mem_mib) AS mem_mib, max(partitions) AS partitions, max(rack) AS rack, max(leaf) AS leaf,
     max(spine) AS spine, bool_or(owned) AS owned, max(valid_to) AS valid_to
   FROM node WHERE cluster = ? GROUP BY ALL),
 ended AS (
   SELECT *, least(coalesce(valid_to, 'infinity'), coalesce(lead(valid_from) OVER
     (PARTITION BY node, gpu_model ORDER BY valid_from), 'infinity')) AS ends FROM folded)
-SELECT node, gpu_model, gpus, cpus, mem_mib, partitions, rack, leaf, spine, owned, epoch_us(valid_from) AS t0,
+SELECT node, gpu_model, gpus, cpus, mem_mib, partitions, rack, leaf, spine, owned,
+epoch_us(valid_from) AS t0,
   CASE WHEN isfinite(ends) THEN epoch_us(ends) END AS t1
-FROM ended WHERE valid_from < ? AND ends > ? AND valid_from < ends ORDER BY node, gpu_model, valid_from"""
+FROM ended WHERE valid_from < ? AND ends > ? AND valid_from < ends ORDER BY node, gpu_model,
+valid_from"""
 
 _RUNS = """
-SELECT run_id, job_id, user_name, account, project, partition, qos, state, epoch_us(start_at) AS t0,
+SELECT run_id, job_id, user_name, account, project, partition, qos, state, limit_s,
+epoch_us(start_at) AS t0,
   epoch_us(end_at) AS t1
-FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY end_at IS NULL, coalesce(end_at, last_known_at)
+FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY end_at IS NULL, coalesce(end_at,
+last_known_at)
         DESC NULLS LAST, start_at DESC NULLS LAST, state, source) AS nth
       FROM job_run WHERE cluster = ? AND run_id IN (SELECT run_id FROM allocation WHERE cluster = ?
         AND start_at < ? AND coalesce(end_at, 'infinity') > ?))
@@ -143,14 +152,16 @@ WHERE nth = 1"""
 _ALLOCATIONS = """
 WITH folded AS (
   SELECT run_id, node, gpu_model, gpu_uuid, mig_uuid, start_at, max(gpus) AS gpus,
-    arg_max(share_num, share_num / share_den) AS num, arg_max(share_den, share_num / share_den) AS den,
+    arg_max(share_num, share_num / share_den) AS num, arg_max(share_den, share_num / share_den) AS
+    den,
     max(cpus) AS cpus, max(mem_mib) AS mem_mib, max(end_at) AS end_at
   FROM allocation WHERE cluster = ? AND start_at < ? GROUP BY ALL),
 run AS (
   SELECT run_id, max(end_at) AS end_at, max(last_known_at) AS last_known_at FROM job_run
   WHERE cluster = ? GROUP BY run_id),
 covered AS (
-  SELECT node, max(until) AS until FROM fact_window WHERE cluster = ? AND kind = 'scheduler' GROUP BY node),
+  SELECT node, max(until) AS until FROM fact_window WHERE cluster = ? AND kind = 'scheduler' GROUP
+  BY node),
 ended AS (
   SELECT f.*, coalesce(f.end_at, r.end_at, r.last_known_at, greatest(
       (SELECT until FROM covered WHERE node IS NULL),
@@ -163,7 +174,8 @@ ORDER BY start_at, run_id, node, gpu_model, gpu_uuid, mig_uuid"""
 
 _STATES = """
 SELECT node, state, epoch_us(since) AS t0, epoch_us(max(until)) AS t1 FROM node_state
-WHERE cluster = ? AND since < ? GROUP BY node, state, since HAVING coalesce(max(until), 'infinity') > ?
+WHERE cluster = ? AND since < ? GROUP BY node, state, since HAVING coalesce(max(until), 'infinity')
+> ?
 ORDER BY ALL"""
 
 _COVERAGE = """
@@ -171,17 +183,23 @@ SELECT DISTINCT node, kind, epoch_us(since) AS t0, epoch_us(until) AS t1 FROM fa
 WHERE cluster = ? AND since < ? AND until > ? ORDER BY ALL"""
 
 _RESERVATIONS = """
-SELECT name, node, max(gpus) AS gpus, max(accounts) AS accounts, epoch_us(since) AS t0, epoch_us(max(until)) AS t1
+SELECT name, node, max(gpus) AS gpus, max(accounts) AS accounts, epoch_us(since) AS t0,
+epoch_us(max(until)) AS t1
 FROM reservation WHERE cluster = ? AND since < ? GROUP BY name, node, since
 HAVING coalesce(max(until), 'infinity') > ? ORDER BY ALL"""
 
 _FATALS = """
 SELECT DISTINCT node, gpu_uuid, run_id, job_id, epoch_us(ts) AS t FROM event
-WHERE cluster = ? AND ts < ? AND fatal AND kind IN ('xid', 'gpu_lost') AND node IS NOT NULL ORDER BY t, node, gpu_uuid, run_id, job_id"""
+WHERE cluster = ? AND ts < ? AND fatal AND kind IN ('xid', 'gpu_lost') AND node IS NOT NULL ORDER
+BY t, node, gpu_uuid, run_id, job_id"""
 
 _SEEN = """
-SELECT DISTINCT node, gpu_uuid, epoch_us(valid_to) AS t1 FROM device_seen
-WHERE cluster = ? AND valid_to IS NOT NULL ORDER BY ALL"""
+WITH broke AS (
+  SELECT DISTINCT gpu_uuid FROM event WHERE cluster = $1 AND fatal AND gpu_uuid IS NOT NULL)
+SELECT gpu_uuid, epoch_us(valid_to) AS t FROM device_seen JOIN broke USING (gpu_uuid)
+WHERE cluster = $1 AND valid_to IS NOT NULL
+UNION SELECT gpu_uuid, epoch_us(start_at) FROM allocation JOIN broke USING (gpu_uuid)
+WHERE cluster = $1 ORDER BY ALL"""
 
 
 def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> Facts:
@@ -202,7 +220,7 @@ def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> 
         reservations=[_reservation(row) for row in work.rows(_RESERVATIONS, [cluster, *span])],
         fatals=[Fatal(**row) for row in work.rows(_FATALS, [cluster, span[0]])],
         runs={row["run_id"]: _run(row) for row in runs},
-        seen=[(r["node"], r["gpu_uuid"], r["t1"]) for r in work.rows(_SEEN, [cluster])],
+        seen=[(row["gpu_uuid"], row["t"]) for row in work.rows(_SEEN, [cluster])],
     )
 
 
@@ -250,5 +268,5 @@ def _reservation(row: dict[str, Any]) -> Reservation:
 def _run(row: dict[str, Any]) -> Run:
     return Run(
         row["run_id"], row["job_id"], row["user_name"], row["account"], row["project"],
-        row["partition"], row["qos"], row["state"], row["t0"], row["t1"],
+        row["partition"], row["qos"], row["state"], row["t0"], row["t1"], row["limit_s"],
     )  # fmt: skip

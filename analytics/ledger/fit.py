@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ from analytics.ledger.fleet import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Somebody says that it holds ``amount`` over ``[t0, t1)``; the smaller ``order`` holds first."""
+    """Somebody says that it holds ``amount`` over ``[t0, t1)``; the smaller ``order`` holds
+    first."""
 
     order: tuple[int, str, int]
     t0: int
@@ -20,7 +22,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What claim number ``claim`` is believed to hold; ``contested`` of it somebody else claims too."""
+    """What claim number ``claim`` is believed to hold; ``contested`` of it somebody else claims
+    too."""
 
     claim: int
     t0: int
@@ -48,7 +51,7 @@ def fit(claims: list[Claim], capacity: Timeline) -> tuple[list[Grant], list[Exce
     ranked = sorted(range(len(claims)), key=lambda i: claims[i].order)
     starts = [row[0] for row in capacity]
     cuts = sorted({t for c in claims for t in (c.t0, c.t1)} | {t for r in capacity for t in r[:2]})
-    for t0, t1 in zip(cuts, cuts[1:], strict=False):
+    for t0, t1 in itertools.pairwise(cuts):
         live = [i for i in ranked if claims[i].t0 <= t0 < claims[i].t1]
         if live:
             row = capacity[bisect_right(starts, t0) - 1] if starts and t0 >= starts[0] else None

@@ -55,7 +55,8 @@ class Fleet:
         return self._by_node.get(node, [])
 
     def pool_for(self, allocation: Allocation) -> int | None:
-        """The pool that an allocation takes from: its model's, else the node's first; None = no such node.
+        """The pool that an allocation takes from: its model's, else the node's first; None = no
+        such node.
 
         Inventory decides the model: a scheduler may record the type asked for, not the one given.
         """

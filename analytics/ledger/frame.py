@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.held import Held
-from analytics.ledger.kernel import Array
+from analytics.ledger.kernel.state import Array
 from analytics.ledger.pricing import PriceTimes
+from analytics.ledger.profile import Demand, DemandProfile
+from analytics.window import to_us
 from collector.store import Work
 
 
@@ -22,3 +25,9 @@ class Frame:
     held: Held
     bounds: Array
     prices: PriceTimes
+    profiles: list[DemandProfile]
+
+    def demand_at(self, t: int) -> Demand:
+        """The demand profile that decides at ``t``."""
+        days = [to_us(profile.day) for profile in self.profiles]
+        return self.profiles[max(bisect_right(days, t) - 1, 0)].middle

@@ -1,6 +1,7 @@
 """A fingerprint of the facts behind each hour, so that only what late facts change is built again.
 
-Intervals are clipped to the hour: a run that goes on, ends or is extended elsewhere leaves it alone.
+Intervals are clipped to the hour: a run that goes on, ends or is extended elsewhere leaves it
+alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from analytics.ledger.profile import demand_profile
 from analytics.ledger.settings import settings_at
 from collector.store import Work
 
-_HOURS = """WITH hours AS (SELECT unnest(generate_series(?, ? - INTERVAL 1 HOUR, INTERVAL 1 HOUR)) AS h)
+_HOURS = """WITH hours AS (SELECT unnest(generate_series(?, ? - INTERVAL 1 HOUR, INTERVAL 1 HOUR))
+AS h)
 """
 _CLIP = "greatest({0}, h), least(coalesce({1}, 'infinity'), h + INTERVAL 1 HOUR)"
 _OVERLAP = "{0} < h + INTERVAL 1 HOUR AND coalesce({1}, 'infinity') > h"
@@ -36,15 +38,18 @@ SELECT h, hash(r.run_id, r.job_id, r.user_name, r.account, r.project, r.partitio
   least(greatest(coalesce(start_at, 'infinity'), h), h + INTERVAL 1 HOUR),
   least(greatest(coalesce(end_at, last_known_at, 'infinity'), h), h + INTERVAL 1 HOUR),
   CASE WHEN state IN ({_THROWN}) THEN (state, start_at, end_at) END,
-  j.req_nodes, j.req_gpus, j.req_gpu_model, j.req_cpus, j.req_mem_mib, j.limit_s, j.topology, j.partitions) AS x
-FROM hours JOIN job_run r ON r.cluster = ? AND coalesce(eligible_at, r.submit_at) < h + INTERVAL 1 HOUR
+  j.req_nodes, j.req_gpus, j.req_gpu_model, j.req_cpus, j.req_mem_mib, j.limit_s, j.topology,
+  j.partitions) AS x
+FROM hours JOIN job_run r ON r.cluster = ? AND coalesce(eligible_at, r.submit_at) < h + INTERVAL 1
+HOUR
   AND coalesce(end_at, last_known_at, 'infinity') > h
 LEFT JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id"""  # noqa: S608 - our own names
 
 _CHECKPOINT = f"""
 SELECT h, hash(e.run_id, e.job_id, e.ts) AS x FROM hours JOIN job_run r ON r.cluster = ?
   AND r.state IN ({_THROWN}) AND r.start_at < h + INTERVAL 1 HOUR AND r.end_at > h
-JOIN event e ON e.cluster = r.cluster AND e.kind = 'checkpoint_end' AND e.ts BETWEEN r.start_at AND r.end_at
+JOIN event e ON e.cluster = r.cluster AND e.kind = 'checkpoint_end' AND e.ts BETWEEN r.start_at AND
+r.end_at
   AND (e.run_id = r.run_id OR e.job_id = r.job_id)"""  # noqa: S608 - our own names
 
 _PARTS = {
@@ -70,14 +75,17 @@ _PARTS = {
     "seen": "SELECT h, hash(node, gpu_uuid, valid_to) AS x FROM hours JOIN device_seen "
     "ON cluster = ? AND valid_to > h AND valid_to < h + INTERVAL 1 HOUR",
     "checkpoint": _CHECKPOINT,
-    "queue": "SELECT h, hash(q.ts, job_id, priority, reason, nodes, gpus, gpus_per_node, cpus, mem_mib, "
-    "gpu_model, partition, topology) AS x FROM hours JOIN queue_snapshot q ON cluster = ? "
+    "queue": "SELECT h, hash(q.ts, job_id, priority, reason, nodes, gpus, gpus_per_node, "
+    "cpus, mem_mib, gpu_model, partition, topology) AS x FROM hours "
+    "JOIN queue_snapshot q ON cluster = ? "
     "AND q.ts >= h - INTERVAL 1 HOUR AND q.ts < h + INTERVAL 1 HOUR",
-    "price": "SELECT h, hash(price_id) AS x FROM hours JOIN price ON (cluster = ? OR cluster IS NULL) "
-    "AND retired_at IS NULL AND NOT starts_with(source, 'default:') "
+    "price": "SELECT h, hash(price_id) AS x FROM hours JOIN price ON "
+    "(cluster = ? OR cluster IS NULL) AND retired_at IS NULL "
+    "AND NOT starts_with(source, 'default:') "
     "AND effective_from < h + INTERVAL 1 HOUR AND coalesce(effective_to, 'infinity') > h",
-    "mapping": "SELECT h, hash(t) AS x FROM hours JOIN (SELECT cluster, unnest([valid_from, valid_to]) AS t "
-    "FROM org_map) ON (cluster = ? OR cluster IS NULL) AND t > h AND t < h + INTERVAL 1 HOUR",
+    "mapping": "SELECT h, hash(t) AS x FROM hours JOIN (SELECT cluster, "
+    "unnest([valid_from, valid_to]) AS t FROM org_map) "
+    "ON (cluster = ? OR cluster IS NULL) AND t > h AND t < h + INTERVAL 1 HOUR",
 }  # fmt: skip
 
 # The fold does not depend on order and does not forget doubles.

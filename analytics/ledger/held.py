@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import lcm
 
 from analytics.errors import LedgerError
@@ -20,7 +21,8 @@ class Piece:
     """``units`` of a pool that a run holds over ``[t0, t1)``; a GPU has ``Held.per_gpu`` units.
 
     ``gpu`` None = whole GPUs of the pool that the facts do not name. ``failed``: broken meanwhile.
-    ``alone``: nobody else holds a part of the same GPU or MIG instance, so its activity is this run's.
+    ``alone``: nobody else holds a part of the same GPU or MIG instance, so its activity is this
+    run's.
     ``thrown``: see `lost`.
     """
 
@@ -92,7 +94,8 @@ def _homeless(a: Allocation) -> Conflict:
     return Conflict(
         a.node, a.gpu_uuid, a.run_id, "no_inventory", "inventory-decides", a.t0, a.t1,
         a.gpus * (a.t1 - a.t0) * a.num // a.den,
-        f"run {a.run_id} holds {a.gpus} GPUs of {a.node}, which has none: import the node's inventory",
+        f"run {a.run_id} holds {a.gpus} GPUs of {a.node}, which has none: import its "
+        "inventory",
     )  # fmt: skip
 
 
@@ -165,27 +168,24 @@ def _together(pieces: list[Piece]) -> list[Piece]:
     units: dict[str | None, list[Piece]] = defaultdict(list)
     for piece in pieces:
         units[piece.mig].append(piece)
-    result: list[Piece] = []
-    for same in units.values():
-        cuts = sorted({t for piece in same for t in (piece.t0, piece.t1)})
-        if len(cuts) == 2 * len(same) or len(same) == 1:
-            ordered = sorted(same, key=lambda piece: piece.t0)
-            if all(a.t1 <= b.t0 for a, b in zip(ordered, ordered[1:], strict=False)):
-                result.extend(ordered)
-                continue
-        for t0, t1 in zip(cuts, cuts[1:], strict=False):
-            live: dict[str, list[Piece]] = defaultdict(list)
-            for piece in same:
-                if piece.t0 <= t0 < piece.t1:
-                    live[piece.run_id].append(piece)
-            for mine in live.values():
-                units_held = sum(piece.units for piece in mine)
-                contested = sum(piece.contested for piece in mine)
-                result.append(
-                    replace(mine[0], t0=t0, t1=t1, units=units_held, contested=contested,
-                            alone=len(live) == 1)
-                )  # fmt: skip
-    return result
+    return [piece for same in units.values() for piece in _apart(same)]
+
+
+def _apart(same: list[Piece]) -> Iterator[Piece]:
+    """One instance's pieces; where they overlap, cut, and one piece per run."""
+    ordered = sorted(same, key=lambda piece: piece.t0)
+    if all(a.t1 <= b.t0 for a, b in pairwise(ordered)):
+        yield from ordered
+        return
+    for t0, t1 in pairwise(sorted({t for piece in same for t in (piece.t0, piece.t1)})):
+        live: dict[str, list[Piece]] = defaultdict(list)
+        for piece in same:
+            if piece.t0 <= t0 < piece.t1:
+                live[piece.run_id].append(piece)
+        for mine in live.values():
+            units, contested = sum(p.units for p in mine), sum(p.contested for p in mine)
+            whole = replace(mine[0], t0=t0, t1=t1, units=units, contested=contested)
+            yield replace(whole, alone=len(live) == 1)
 
 
 def _claim(a: Allocation, place: int, amount: int, span: tuple[int, int]) -> Claim:
@@ -214,7 +214,8 @@ def _union(pieces: list[Piece]) -> list[tuple[int, int]]:
 
 
 def _unnamed(allocations: list[Allocation]) -> Iterator[Allocation]:
-    """Unnamed allocations, less the GPUs that another source names for the same run at that time."""
+    """Unnamed allocations, less the GPUs that another source names for the same run at that
+    time."""
     named: dict[str, list[Allocation]] = defaultdict(list)
     for a in allocations:
         if a.gpu_uuid is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from analytics.ledger.activity import PPM
 from analytics.ledger.held import Held
-from analytics.ledger.kernel import Array
+from analytics.ledger.kernel.state import Array
 from analytics.ledger.lost import LOST, POSSIBLY
 from analytics.ledger.parts import Parts, Row, chain, steps
 
@@ -96,21 +96,7 @@ def _half_up(active: Array) -> Array:
 
 def _add_divided(rows: HeldRows, columns: Array, parts: Parts, chosen: Array, per_gpu: int) -> None:
     """Rows of GPUs held in parts: one running sum over each GPU and slice keeps them within it."""
-    exact: dict[tuple[int, int, int], dict[int, Row]] = defaultdict(lambda: defaultdict(Row))
-    for part in np.flatnonzero(chosen).tolist():
-        pool, gpu, run, units, failed, thrown, contested = columns[parts.piece[part]].tolist()
-        row = exact[pool, gpu, int(parts.slot[part])][run]
-        dt = int(parts.t1[part] - parts.t0[part])
-        active = units * int(parts.active[part])
-        row.total += units * dt
-        row.live += 0 if failed else units * dt
-        row.measured += units * int(parts.time[part])
-        row.contested += contested * dt
-        row.possibly += active if thrown == POSSIBLY else 0
-        if thrown == LOST:
-            row.lost += active
-        else:
-            row.active += active
+    exact = _exact(columns, parts, chosen)
     places, classes, extra = [], [], []
     for (pool, gpu, slot), by_run in sorted(exact.items()):
         flat = [step for run in sorted(by_run) for step in steps(by_run[run])]
@@ -131,3 +117,26 @@ def _add_divided(rows: HeldRows, columns: Array, parts: Parts, chosen: Array, pe
     overlays = np.array(extra, np.int64)
     rows.possibly_lost = np.concatenate([rows.possibly_lost, overlays[:, 0]])
     rows.contested = np.concatenate([rows.contested, overlays[:, 1]])
+
+
+Exact = dict[tuple[int, int, int], dict[int, Row]]
+"""Per (pool, gpu, slot) and run."""
+
+
+def _exact(columns: Array, parts: Parts, chosen: Array) -> Exact:
+    exact: Exact = defaultdict(lambda: defaultdict(Row))
+    for part in np.flatnonzero(chosen).tolist():
+        pool, gpu, run, units, failed, thrown, contested = columns[parts.piece[part]].tolist()
+        row = exact[pool, gpu, int(parts.slot[part])][run]
+        dt = int(parts.t1[part] - parts.t0[part])
+        active = units * int(parts.active[part])
+        row.total += units * dt
+        row.live += 0 if failed else units * dt
+        row.measured += units * int(parts.time[part])
+        row.contested += contested * dt
+        row.possibly += active if thrown == POSSIBLY else 0
+        if thrown == LOST:
+            row.lost += active
+        else:
+            row.active += active
+    return exact

@@ -32,7 +32,8 @@ Holder = tuple[str | None, str | None, str | None, str | None, str | None]
 
 
 def run_keys(work: Work, facts: Facts, run_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """``(run_key, holder_key)`` of each run; a run that the facts do not describe has an empty holder."""
+    """``(run_key, holder_key)`` of each run; a run that the facts do not describe has an empty
+    holder."""
     known = {
         row["run_id"]: row["run_key"]
         for row in work.rows(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from analytics.ledger import kernel as k
 from analytics.ledger.classes import CLASSES, INDEX, LedgerClass, Overlay
+from analytics.ledger.kernel import state as k
 
 OVERLAY_INDEX = {name: CLASSES + place for place, name in enumerate(Overlay)}
 WIDTH = CLASSES + len(OVERLAY_INDEX)

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.ledger.activity import PPM, Spans, measured, mix, read_samples
+from analytics.ledger.activity import PPM, Spans, measured, read_samples
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.held import Piece
-from analytics.ledger.kernel import Array
+from analytics.ledger.kernel.measure import mix
+from analytics.ledger.kernel.state import Array
 from analytics.ledger.slices import cut
 from collector.store import Work
 
 
 @dataclass(slots=True)
 class Parts:
-    """Pieces cut at the bounds of slices, as columns; ``active`` in ppm x us, one unit = 1/per_gpu."""
+    """Pieces cut at the bounds of slices, as columns; ``active`` in ppm x us, one unit =
+    1/per_gpu."""
 
     piece: Array
     slot: Array

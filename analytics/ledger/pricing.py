@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from analytics.gpu_models import ModelNames, normalised
-from analytics.ledger.kernel import Array
+from analytics.ledger.kernel.state import Array
 from analytics.prices import in_force, seed_shipped
 from analytics.window import from_us, to_us
 from collector.store import Work
@@ -16,7 +16,7 @@ class PriceTimes:
     """The price rows of a cluster's models."""
 
     def __init__(self, names: ModelNames, rows: list[dict[str, Any]], purchase_type: str) -> None:
-        self._names = names
+        self.names = names
         self._purchase_type = purchase_type
         self._rows: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
@@ -35,7 +35,7 @@ class PriceTimes:
 
     def rows_of(self, model: str) -> list[dict[str, Any]]:
         """The rows under the best of the model's names that has any."""
-        for name in self._names.candidates(model):
+        for name in self.names.candidates(model):
             if name in self._rows:
                 return self._rows[name]
         return []

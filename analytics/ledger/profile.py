@@ -37,7 +37,8 @@ class DemandProfile:
 
 
 _HISTORY = """
-SELECT gpus, cpus, mem_mib FROM (SELECT run_id, max(gpus) AS gpus, max(cpus) AS cpus, max(mem_mib) AS mem_mib
+SELECT gpus, cpus, mem_mib FROM (SELECT run_id, max(gpus) AS gpus, max(cpus) AS cpus, max(mem_mib)
+AS mem_mib
   FROM job_run WHERE cluster = ? AND start_at >= ? AND start_at < ? AND gpus > 0 GROUP BY run_id)"""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -11,7 +12,7 @@ from analytics.ledger.events import spans_of
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import FAILED_STATES, Fleet
 from analytics.ledger.held import Held, Piece
-from analytics.ledger.kernel import Array
+from analytics.ledger.kernel.state import Array
 
 Left = dict[tuple[int, str, int], dict[LedgerClass, int]]
 """Per (pool, gpu, slot) the micro-GPU-seconds of each class."""
@@ -25,7 +26,8 @@ def remainders(
     bounds: Array,
     shared: dict[tuple[int, str, int], int],
 ) -> Left:
-    """Classes of the unassigned part of each shared GPU; with the runs' rows they make the GPU whole."""
+    """Classes of the unassigned part of each shared GPU; with the runs' rows they make the GPU
+    whole."""
     boards: dict[tuple[int, str], list[Piece]] = defaultdict(list)
     for piece in held.pieces:
         if piece.gpu is not None:
@@ -87,7 +89,7 @@ def _steps(pieces: list[Piece], marks: Marks, edges: list[int]) -> Iterator[tupl
         cuts |= {t for mark in marks for t in mark[:2] if begin < t < end}
         cuts |= {t for t in edges if begin < t < end}
         ordered = sorted(cuts)
-        for t0, t1 in zip(ordered, ordered[1:], strict=False):
+        for t0, t1 in itertools.pairwise(ordered):
             while edges[slot + 1] <= t0:
                 slot += 1
             yield t0, t1, slot

@@ -10,7 +10,7 @@ import pyarrow as pa
 from analytics.ledger.classes import CLASSES, INDEX, LedgerClass, Overlay
 from analytics.ledger.frame import Frame
 from analytics.ledger.heldrows import HeldRows
-from analytics.ledger.kernel import Array
+from analytics.ledger.kernel.state import Array
 from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.notheld import OVERLAY_INDEX, WIDTH
 from analytics.ledger.remainder import Left
@@ -54,17 +54,17 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     gpu = np.concatenate(
         [to_rank[busy.gpu], np.full(m, -1), [rank[place[1]] for place in places]]
     ).astype(np.int64)
-    some = wide.any(axis=1)
+    some: Array = wide.any(axis=1)
     order = np.lexsort((run, gpu, pool, slot))
     order = order[some[order]]
     names = pa.array(gpu_names, pa.string())
     columns = _place_columns(frame, pool[order], slot[order], pool_key)
     columns["gpu_uuid"] = names.take(_index(gpu[order]))
-    for place, name in enumerate(("run_key", "holder_key")):
+    for place, key in enumerate(("run_key", "holder_key")):
         values = pa.array([keys[run_id][place] for run_id in busy.runs], pa.int32())
-        columns[name] = values.take(_index(run[order]))
-    for name in LedgerClass:
-        columns[name.value] = wide[order, INDEX[name]]
+        columns[key] = values.take(_index(run[order]))
+    for class_ in LedgerClass:
+        columns[class_.value] = wide[order, INDEX[class_]]
     for overlay, place in OVERLAY_INDEX.items():
         columns[overlay.value] = wide[order, place]
     return pa.table(columns)

@@ -19,9 +19,11 @@ class LedgerSettings:
     ----------
     headroom_gpus : GPUs that the operator chose to keep empty.
     pass_interval_s : how long a pending job must have fitted before its GPUs are `policy_blocked`.
-    demand_quantile, demand_low, demand_high : quantiles of the demand profile and of its two bounds.
+    demand_quantile, demand_low, demand_high : quantiles of the demand profile and of its two
+    bounds.
     demand_days, demand_min_jobs : history that the profile rests on; with fewer jobs there is none.
-    demand_cpu_milli_per_gpu, demand_mem_mib_per_gpu : the operator's own profile, instead of history.
+    demand_cpu_milli_per_gpu, demand_mem_mib_per_gpu : the operator's own profile, instead of
+    history.
     purchase_type : which series of prices this cluster pays.
     """
 
@@ -40,15 +42,17 @@ class LedgerSettings:
 
 _KINDS: dict[str, Callable[[str], Any]] = {
     "headroom_gpus": int, "pass_interval_s": int, "demand_quantile": float, "demand_low": float,
-    "demand_high": float, "demand_days": int, "demand_min_jobs": int, "demand_cpu_milli_per_gpu": int,
-    "demand_mem_mib_per_gpu": int, "activity_metric": str, "purchase_type": str,
+    "demand_high": float, "demand_days": int, "demand_min_jobs": int,
+    "demand_cpu_milli_per_gpu": int, "demand_mem_mib_per_gpu": int,
+    "activity_metric": str, "purchase_type": str,
 }  # fmt: skip
 
 
 def put_setting(
     work: Work, key: str, value: object, *, since: datetime, cluster: str | None = None, actor: str
 ) -> None:
-    """Set ``key`` from ``since`` on; SettingError for an unknown key or a value that does not parse."""
+    """Set ``key`` from ``since`` on; SettingError for an unknown key or a value that does not
+    parse."""
     if key not in _KINDS:
         raise SettingError(f"unknown ledger setting {key!r}: one of {', '.join(sorted(_KINDS))}")
     _parse(key, str(value))

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numba import njit
 
-from analytics.ledger.kernel import Array
+from analytics.ledger.kernel.state import Array
 from analytics.window import HOUR_US
 
 
 def cuts(since: int, until: int, changes: Iterable[int]) -> Array:
-    """Bounds of the slices of ``[since, until)``: each slice lies in one hour and meets no change."""
+    """Bounds of the slices of ``[since, until)``: each slice lies in one hour and meets no
+    change."""
     hours = range(-(-since // HOUR_US) * HOUR_US, until, HOUR_US)
     inside = {t for t in changes if since < t < until}
     return np.array(sorted({since, until, *hours} | inside), np.int64)

@@ -6,6 +6,7 @@ micro-currency x that. Division happens when a figure is shown.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +28,8 @@ _HOLDER_COLUMNS = {"user": "user_name", "account": "account", "queue": "queue"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Sums of one group in one currency (None = not priced) over one epoch of the who-pays table."""
+    """Sums of one group in one currency (None = not priced) over one epoch of the who-pays
+    table."""
 
     keys: tuple[str | None, ...]
     currency: str | None
@@ -50,13 +52,17 @@ class Question:
         """The keys that rows are grouped by in SQL; classes are columns there."""
         return tuple(name for name in self.by if name != CLASS_KEY)
 
+    def params(self, since: datetime, until: datetime) -> list[object]:
+        """What the placeholders of the query stand for."""
+        return [since, until] if self.cluster is None else [since, until, self.cluster]
+
 
 def epochs(question: Question, changes: Sequence[datetime]) -> list[tuple[datetime, datetime]]:
     """The window cut at the instants where mapping, who-pays table or rates change."""
     window = question.window
     inside = sorted({t for t in changes if window.since < t < window.until})
     edges = [window.since, *inside, window.until]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(itertools.pairwise(edges))
 
 
 def cells(
@@ -75,7 +81,7 @@ def cells(
         outer = ", ".join(f"sum({name} * ppm) AS {name}" for name in names)
         money = ", ".join(f"sum({c.value} * ppm * micro) AS cost_{c.value}" for c in LedgerClass)
         sql = _sql(question, source, inner, f"{outer}, {money}")
-        rows = work.rows(sql, [since, until])
+        rows = work.rows(sql, question.params(since, until))
         if len(rows) > MOST_CELLS:
             raise ReportError(
                 f"{len(rows)} groups: at most {MOST_CELLS} are reported; group by less or shorten "
@@ -90,7 +96,8 @@ def cells(
 def cause_cells(
     work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: str
 ) -> Iterator[Cell]:
-    """Sums of ``ledger_cause``: per group of the run that caused or waited, columns ``class/role``."""
+    """Sums of ``ledger_cause``: per group of the run that caused or waited, columns
+    ``class/role``."""
     _calendar(work, question)
     org = OrgMap.load(work)
     for since, until in spans:
@@ -98,7 +105,7 @@ def cause_cells(
         inner = "CAST(sum(gpu_us) AS HUGEINT) AS gpu_us"
         outer = "class, role, sum(gpu_us * ppm) AS gpu_us, sum(gpu_us * ppm * micro) AS cost"
         sql = _sql(question, source, inner, outer, extra=("class", "role"))
-        for row in work.rows(sql, [since, until]):
+        for row in work.rows(sql, question.params(since, until)):
             name = f"{row['class']}/{row['role']}"
             cost = {} if row["cost"] is None else {name: row["cost"]}
             keys = tuple(row[k] for k in question.keys)
@@ -138,7 +145,7 @@ def _sql(
     """Sum first by small integer keys, then name and price the few rows that are left."""
     keys = question.keys
     small = {"price_key", *extra}
-    joins, names = [], []
+    joins = []
     if set(keys) & set(HOLDER_KEYS):
         small.add("holder_key")
     pools = {"node", "gpu_model", "cluster"} & set(keys)
@@ -157,22 +164,21 @@ def _sql(
         ppm = f"coalesce(report_owner.ppm, {WHOLE_PPM})"
     else:
         ppm = str(WHOLE_PPM)
-    for key in keys:
-        names.append(f"{_column(key)} AS {key}")
     where = "since >= ? AND until <= ?"
     if question.cluster is not None:
-        quoted = question.cluster.replace("'", "''")
-        where += f" AND pool_key IN (SELECT pool_key FROM ledger_pool WHERE cluster = '{quoted}')"
+        where += " AND pool_key IN (SELECT pool_key FROM ledger_pool WHERE cluster = ?)"
     labelled = f"{source} JOIN report_calendar ON label_hour = hour" if times else source
     group = ", ".join(sorted(small))
-    selected = ", ".join([*names, "currency"])
-    return f"""
-WITH summed AS (SELECT {group}, {inner} FROM {labelled} WHERE {where} GROUP BY {group}),
-named AS (SELECT summed.*, price.currency, CAST(price.amount * 1000000 AS HUGEINT) AS micro, {ppm} AS ppm
-  {"".join(f", {_column(key)} AS key_{key}" for key in keys)}
-  FROM summed LEFT JOIN price USING (price_key) {" ".join(joins)})
-SELECT {", ".join([*(f"key_{key} AS {key}" for key in keys), "currency"])}, {outer} FROM named
-GROUP BY {", ".join([*(f"key_{key}" for key in keys), "currency", *extra])} ORDER BY ALL"""  # noqa: S608 - our own names, the cluster is quoted
+    named = "".join(f", {_column(key)} AS key_{key}" for key in keys)
+    shown = ", ".join([*(f"key_{key} AS {key}" for key in keys), "currency"])
+    last = ", ".join([*(f"key_{key}" for key in keys), "currency", *extra])
+    return (
+        f"WITH summed AS (SELECT {group}, {inner} FROM {labelled} WHERE {where} GROUP BY {group}), "  # noqa: S608 - our own names; values are parameters
+        "named AS (SELECT summed.*, price.currency, "
+        "CAST(price.amount * 1000000 AS HUGEINT) AS micro, "
+        f"{ppm} AS ppm {named} FROM summed LEFT JOIN price USING (price_key) {' '.join(joins)}) "
+        f"SELECT {shown}, {outer} FROM named GROUP BY {last} ORDER BY ALL"
+    )
 
 
 def _column(key: str) -> str:

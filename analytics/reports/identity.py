@@ -1,7 +1,9 @@
-"""The other side of the identity: what is installed and what it costs, from inventory and price book."""
+"""The other side of the identity: what is installed and what it costs, from inventory and price
+book."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -55,7 +57,7 @@ def installed(
             cuts = sorted(edges | prices.changes([model]))
             for t0, t1, gpus in clip(timeline, window.since_us, window.until_us):
                 inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
-                for a, b in zip(inside, inside[1:], strict=False):
+                for a, b in itertools.pairwise(inside):
                     _add(total, prices, (cluster, model), (a, b, gpus), work)
     return total
 

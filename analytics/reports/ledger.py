@@ -23,7 +23,8 @@ def ledger_report(
     cluster: str | None = None,
     currency: str | None = None,
 ) -> Report:
-    """Rows of ``gpu_hours`` and ``cost``; by class, every class has a row, in the ledger's order."""
+    """Rows of ``gpu_hours`` and ``cost``; by class, every class has a row, in the ledger's
+    order."""
     report = cost_report(store, window, by, cluster=cluster, currency=currency)
     keep = (*report.by, "gpu_hours", "cost", "coverage_ratio")
     rows = [{name: row[name] for name in keep} for row in report.rows]

@@ -10,7 +10,8 @@ from analytics.money import text
 from analytics.window import Window
 
 Row = dict[str, Any]
-"""Group keys, GPU-hours as Decimal, ``cost`` as Decimal or None (not priced), ``coverage_ratio``."""
+"""Group keys, GPU-hours as Decimal, ``cost`` as Decimal or None (not priced),
+``coverage_ratio``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""The rows behind a window: whole hours from the ledger, broken hours at its ends worked out exactly."""
+"""The rows behind a window: whole hours from the ledger, broken hours at its ends worked out
+exactly."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ class Source:
 
 
 def rows_of(work: Work, window: Window, clusters: list[str]) -> Source:
-    """Where the rows of ``window`` are; an hour that it cuts is computed from facts, not prorated."""
+    """Where the rows of ``window`` are; an hour that it cuts is computed from facts, not
+    prorated."""
     edges = _edges(window)
     if not edges:
         return Source("ledger_hour", "ledger_cause")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from analytics.ledger.kernel import (
+from analytics.ledger.kernel.state import (
     C_CPU_REQUEST,
     C_GANG,
     C_LIMIT,
@@ -80,7 +80,8 @@ def placeable(nodes: Nodes, pools: Pools, jobs: Jobs, queue: Array, n: int, allo
 
 
 @njit(cache=True)
-def _room(total: int, used: int, need: int) -> bool:
+def room_for(total: int, used: int, need: int) -> bool:
+    """Whether the rest of a resource is enough; what is not known is."""
     return total < 0 or total - used >= need
 
 
@@ -94,7 +95,8 @@ def fits(
     n: int,
     rules: tuple[bool, bool, bool],
 ) -> bool:
-    """Whether job ``j`` could start on the unclaimed GPUs; rules = (CPU, memory, topology) count."""
+    """Whether job ``j`` could start on the unclaimed GPUs; rules = (CPU, memory, topology)
+    count."""
     with_cpu, with_mem, with_topology = rules
     level = jobs.level[j] if with_topology else -1
     domains = 1
@@ -112,9 +114,9 @@ def fits(
         d = 0 if level < 0 else pools.domain[level, p]
         if d < 0:
             continue
-        if with_cpu and not _room(nodes.cpu_total[m], nodes.cpu_used[m], jobs.cpu[j]):
+        if with_cpu and not room_for(nodes.cpu_total[m], nodes.cpu_used[m], jobs.cpu[j]):
             continue
-        if with_mem and not _room(nodes.mem_total[m], nodes.mem_used[m], jobs.mem[j]):
+        if with_mem and not room_for(nodes.mem_total[m], nodes.mem_used[m], jobs.mem[j]):
             continue
         full[d] += left >= jobs.per_node[j]
         rest[d] += left >= jobs.rest[j]
@@ -168,7 +170,8 @@ def _claim(jobs: Jobs, j: int, view: View, n: int, claims: Claims, code: int, ri
 
 @njit(cache=True)
 def _line_up(pools: Pools, view: View) -> tuple[int, int]:
-    """Order the pools with usable GPUs by (free GPUs on the node, node name); their number and GPUs."""
+    """Order the pools with usable GPUs by (free GPUs on the node, node name); their number and
+    GPUs."""
     n, total = 0, 0
     size = pools.node.shape[0]
     keys = np.empty(size, np.int64)
@@ -196,7 +199,8 @@ def walk(
     claims: Claims,
     moment: tuple[int, int, int],
 ) -> None:
-    """Each pending job in order tests and claims; ``moment`` = (time, number of the pass, pass interval)."""
+    """Each pending job in order tests and claims; ``moment`` = (time, number of the pass, pass
+    interval)."""
     at, judged, interval = moment
     n, unclaimed = _line_up(pools, view)
     for q in range(queue[1]):

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from analytics.ledger.kernel import (
+from analytics.ledger.kernel.fill import Running, fill
+from analytics.ledger.kernel.state import (
     BASE,
     BROKEN,
     COVERED,
@@ -28,6 +29,7 @@ from analytics.ledger.kernel import (
     PRIORITY,
     RESERVED,
     RESERVED_USED,
+    RUNS,
     Array,
     Claims,
     Jobs,
@@ -40,7 +42,7 @@ from analytics.ledger.kernel import (
     flush,
     headroom,
 )
-from analytics.ledger.walk import drop_job, placeable, put_job, walk
+from analytics.ledger.kernel.walk import drop_job, placeable, put_job, walk
 
 
 class Events(NamedTuple):
@@ -62,6 +64,7 @@ class World(NamedTuple):
     jobs: Jobs
     allowed: Array
     parameters: Array
+    running: Running
 
 
 @njit(cache=True)
@@ -195,6 +198,8 @@ def sweep(world: World, events: Events, since: int, until: int, width: int) -> A
             elif kind == COVERED_ALL:
                 covered_all += val
                 dirty[:] = 1
+            elif kind == RUNS:
+                world.running.live[i] += val
             elif kind == PARAMETERS:
                 row = i
                 dirty[:] = 1
@@ -209,15 +214,10 @@ def sweep(world: World, events: Events, since: int, until: int, width: int) -> A
             now.n[p] = 0
         if waiting > 0:
             placeable(world.nodes, world.pools, world.jobs, queue, waiting, view.allowed)
-            walk(
-                world.nodes,
-                world.pools,
-                world.jobs,
-                (queue, waiting),
-                view,
-                now,
-                (t, judged, par[P_PASS]),
-            )
+            line = (queue, waiting)
+            moment = (t, judged, par[P_PASS])
+            walk(world.nodes, world.pools, world.jobs, line, view, now, moment)
+            fill(world.nodes, world.pools, world.jobs, line, view, now, world.running, t)
         for p in range(pools):
             if (
                 dirty[world.pools.node[p]]

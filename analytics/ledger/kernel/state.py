@@ -1,8 +1,11 @@
 """The compiled sweep over all cut times of a cluster: what every GPU that is not held was.
 
-Plain functions over arrays, so that the same bodies run uncompiled in tests. Times are microseconds.
-One segment = ``(pool, t0, t1, code, gpus, job, ripe)``: so many GPUs of a pool had this code all the
-time; ``job`` = the pending job that decides it, or -1; ``ripe`` = when a job that fits turns its GPUs
+Plain functions over arrays, so that the same bodies run uncompiled in tests. Times are
+microseconds.
+One segment = ``(pool, t0, t1, code, gpus, job, ripe)``: so many GPUs of a pool had this code all
+the
+time; ``job`` = the pending job that decides it, or -1; ``ripe`` = when a job that fits turns its
+GPUs
 from free to policy_blocked.
 """
 
@@ -15,15 +18,19 @@ from numba import njit
 
 Array = Any  # an int64 ndarray; numba needs no more
 
-# Kinds of events: idx names a pool, node, reservation, job or parameter row; val is a difference or value.
+# Kinds of events: idx names a pool, node, reservation, job or parameter row; val is a difference
+# or value.
 (
-    INSTALLED, CPU, MEM, CPU_TOTAL, MEM_TOTAL, FAILED, DRAINED, COVERED, COVERED_ALL, RESERVED, HELD,
+    INSTALLED, CPU, MEM, CPU_TOTAL, MEM_TOTAL, FAILED, DRAINED, COVERED, COVERED_ALL, RESERVED,
+    HELD,
     RESERVED_USED, BROKEN, PENDING, PRIORITY, LIMITED, PARAMETERS,
-) = range(17)  # fmt: skip
+    RUNS,
+) = range(18)  # fmt: skip
 
 # Codes of segments; the first ones are the base of a pool, claims carry a job.
 (
-    C_FAILED, C_DRAINED, C_UNKNOWN, C_RESERVED, C_CPU, C_MEM, C_LOW, C_HIGH, C_FREE, C_GANG, C_CPU_REQUEST,
+    C_FAILED, C_DRAINED, C_UNKNOWN, C_RESERVED, C_CPU, C_MEM, C_LOW, C_HIGH, C_FREE, C_GANG,
+    C_CPU_REQUEST,
     C_MEM_REQUEST, C_SHAPE, C_TOPOLOGY, C_ORDER, C_LIMIT, C_FILLABLE,
 ) = range(17)  # fmt: skip
 BASE = 8
@@ -35,7 +42,8 @@ UNLIMITED = 2**62
 
 
 class Nodes(NamedTuple):
-    """Per node; a total of -1 = not known, never binds. Pools ``pool_lo:pool_hi`` are the node's."""
+    """Per node; a total of -1 = not known, never binds. Pools ``pool_lo:pool_hi`` are the
+    node's."""
 
     failed: Array
     drained: Array
@@ -69,7 +77,8 @@ class Kept(NamedTuple):
 
 
 class Jobs(NamedTuple):
-    """Per pending job; ``full`` nodes with ``per_node`` GPUs each and, if any, one with ``rest``."""
+    """Per pending job; ``full`` nodes with ``per_node`` GPUs each and, if any, one with
+    ``rest``."""
 
     gpus: Array
     per_node: Array
@@ -82,13 +91,15 @@ class Jobs(NamedTuple):
     eligible: Array
     priority: Array
     limited: Array
+    limit_us: Array
     fit_since: Array
     fit_pass: Array
     placeable: Array
 
 
 class View(NamedTuple):
-    """What the base leaves for the queue: per pool, and the pools with something, fullest node first."""
+    """What the base leaves for the queue: per pool, and the pools with something, fullest node
+    first."""
 
     avail: Array
     usable: Array
@@ -172,7 +183,8 @@ def first_rules(
 
 @njit(cache=True)
 def headroom(base: Array, avail: Array, gpus: int) -> None:
-    """Free GPUs on the lowest node names are kept empty, as many as the operator wants and there are."""
+    """Free GPUs on the lowest node names are kept empty, as many as the operator wants and there
+    are."""
     for p in range(avail.shape[0]):
         if gpus <= 0:
             return

@@ -1,0 +1,1 @@
+"""Compiled loops: plain functions over integer arrays, equal with the compiler off."""
