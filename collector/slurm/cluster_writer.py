@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from datetime import datetime
 
 from collector.model import FactWindow, ImportLog, Node, NodeState
 from collector.slurm import inventory, node_states
-from collector.slurm.inventory import SOURCE, Statement
+from collector.slurm.inventory import SHOWN, SOURCE, Statement
+from collector.slurm.node_states import StateStatement
 from collector.slurm.stored import put_in_place, stored
 from collector.slurm.summary import ImportSummary
 from collector.slurm.timeline import union
@@ -28,13 +28,13 @@ def write_nodes(work: Work, cluster: str, statement: Statement) -> tuple[int, li
     return len(statement.nodes), remarks
 
 
-def write_states(
-    work: Work, cluster: str, states: Sequence[NodeState], since: datetime, until: datetime
-) -> int:
-    """The number of node states stated for the window."""
+def write_states(work: Work, cluster: str, statement: StateStatement) -> int:
+    """The number of node states stated."""
     before = stored(work, cluster, NodeState)
-    put_in_place(work, cluster, before, node_states.merged(before, states, since, until))
-    return len(states)
+    put_in_place(work, cluster, before, node_states.booked(before, statement))
+    before = stored(work, cluster, NodeState, SHOWN)
+    put_in_place(work, cluster, before, node_states.shown(before, statement))
+    return len(statement.booked) + len(statement.shown)
 
 
 def known_until(work: Work, cluster: str) -> datetime | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from collector.slurm.allocations import Spread, spread
 from collector.slurm.inventory import Statement
 from collector.slurm.node import SlurmNode
 from collector.slurm.node_event import NodeEvent
+from collector.slurm.node_states import StateStatement
 from collector.slurm.partition import SlurmPartition
 from collector.slurm.run_rules import Window
 from collector.slurm.sacct import RunBatch
@@ -87,19 +88,18 @@ def _write_cluster(
     states = _states(facts, since, until)
     later = cluster_writer.known_until(work, facts.cluster)
     if later is not None and later > until:
-        # Newer facts are stored already, so "still so" reaches only to the end of these.
-        states = [s if s.until is not None else replace(s, until=until) for s in states]
-    count = cluster_writer.write_states(work, facts.cluster, states, since, until)
+        states = states.closed()
+    count = cluster_writer.write_states(work, facts.cluster, states)
     cluster_writer.write_window(work, facts.cluster, since, until)
     return {"node": nodes, "node_state": count}, gone
 
 
-def _states(facts: SlurmFacts, since: datetime, until: datetime) -> list[NodeState]:
-    known = node_states.from_events(facts.cluster, facts.events or (), since, until)
-    known += facts.states
+def _states(facts: SlurmFacts, since: datetime, until: datetime) -> StateStatement:
     begin = since if facts.seen_since is None else facts.seen_since
+    booked = node_states.from_events(facts.cluster, facts.events or (), since, until)
+    known = [*booked, *facts.states]
     shown = node_states.from_nodes(facts.cluster, facts.nodes, begin, until, known)
-    return known + shown
+    return StateStatement(tuple(booked), (*facts.states, *shown), since, begin, until)
 
 
 def _with_partition_limits(facts: SlurmFacts) -> RunBatch:

@@ -14,6 +14,9 @@ from collector.slurm.timeline import cut
 from collector.slurm.topology import Place
 
 SOURCE = "slurm"
+SHOWN = "slurm-shown"
+"""Source of node states that the node list showed itself; those of accounting have `SOURCE`."""
+
 _ANY = datetime(1970, 1, 1, tzinfo=UTC)
 
 

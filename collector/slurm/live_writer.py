@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from collector.model import NodeState, Reservation
-from collector.slurm.inventory import SOURCE
+from collector.slurm.inventory import SHOWN, SOURCE
 from collector.slurm.reservation import SlurmReservation
 from collector.slurm.squeue import Queue
 from collector.slurm.stored import put_in_place, stored
@@ -114,7 +114,7 @@ def maintenance(cluster: str, shown: Iterable[SlurmReservation], now: datetime) 
             until=_past(each.until, now),
             state="maintenance",
             reason=each.name,
-            source=SOURCE,
+            source=SHOWN,
         )
         for each in shown
         if each.maintenance and each.since < now.timestamp()

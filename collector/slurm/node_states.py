@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from collector.model import NodeState
-from collector.slurm.inventory import SOURCE
+from collector.slurm.inventory import SHOWN, SOURCE
 from collector.slurm.node import SlurmNode
 from collector.slurm.node_event import NodeEvent
-from collector.slurm.timeline import cut
+from collector.slurm.timeline import Span, cut
+
+
+@dataclass(frozen=True, slots=True)
+class StateStatement:
+    """What is known of node states: ``booked`` by accounting over ``[since, until)``, ``shown`` by
+    the node list over ``[seen_since, until)``; the two do not overlap."""
+
+    booked: tuple[NodeState, ...]
+    shown: tuple[NodeState, ...]
+    since: datetime
+    seen_since: datetime
+    until: datetime
+
+    def closed(self) -> StateStatement:
+        """The same, where "still so" reaches only to ``until``: what came later is known."""
+
+        def close(states: Iterable[NodeState]) -> tuple[NodeState, ...]:
+            return tuple(s if s.until is not None else replace(s, until=self.until) for s in states)
+
+        return replace(self, booked=close(self.booked), shown=close(self.shown))
 
 
 def from_events(
@@ -59,18 +79,32 @@ def from_nodes(
                     state_raw=node.state_raw,
                     reason=node.reason,
                     user_name=node.reason_user,
-                    source=SOURCE,
+                    source=SHOWN,
                 )
             )
     return states
 
 
-def merged(
-    existing: Iterable[NodeState], incoming: Sequence[NodeState], since: datetime, until: datetime
+def booked(existing: Iterable[NodeState], statement: StateStatement) -> list[NodeState]:
+    """The states of accounting after the statement, in the order of node and begin."""
+    rest = _cut_all(existing, statement.since, statement.until, statement.booked)
+    return _coalesced([*rest, *statement.booked])
+
+
+def shown(existing: Iterable[NodeState], statement: StateStatement) -> list[NodeState]:
+    """The states of the node list after the statement; what accounting says goes before them."""
+    rest = _cut_all(
+        existing, statement.seen_since, statement.until, (*statement.shown, *statement.booked)
+    )
+    return _coalesced([*rest, *statement.shown])
+
+
+def _cut_all(
+    existing: Iterable[NodeState], since: datetime, until: datetime, by: Iterable[NodeState]
 ) -> list[NodeState]:
-    """The states after a statement about ``[since, until)``, in the order of node and begin."""
-    spans: dict[str, list[tuple[datetime, datetime | None]]] = {}
-    for state in incoming:
+    """What is left of ``existing`` outside of the window and of the node's states in ``by``."""
+    spans: dict[str, list[Span]] = {}
+    for state in by:
         spans.setdefault(state.node, []).append((state.since, state.until))
     left: list[NodeState] = []
     for state in existing:
@@ -78,13 +112,13 @@ def merged(
         for begin, end in spans.get(state.node, ()):
             parts = [rest for part in parts for rest in cut(part, begin, end)]
         left += [replace(state, since=begin, until=end) for begin, end in parts]
-    return _coalesced(sorted([*left, *incoming], key=lambda state: (state.node, state.since)))
+    return left
 
 
 def _coalesced(states: Iterable[NodeState]) -> list[NodeState]:
     """States that say the same and touch become one, so that asking often adds no rows."""
     joined: list[NodeState] = []
-    for state in states:
+    for state in sorted(states, key=lambda state: (state.node, state.since)):
         last = joined[-1] if joined else None
         if last is None or last.until != state.since or not _same(last, state):
             joined.append(state)

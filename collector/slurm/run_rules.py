@@ -73,8 +73,8 @@ def within(batch: RunBatch, window: Window) -> tuple[RunBatch, int, int]:
 
 def _real_start(batch: RunBatch) -> pa.ChunkedArray:
     table = batch.table
-    empty = pa.array([not names for names in batch.nodelists]).take(table["node_code"])
-    no_tres = pa.array([held is None for held in batch.alloc]).take(table["alloc_code"])
+    empty = pa.array([not names for names in batch.nodelists], pa.bool_()).take(table["node_code"])
+    no_tres = pa.array([held is None for held in batch.alloc], pa.bool_()).take(table["alloc_code"])
     ran = pc.greater(pc.fill_null(table["elapsed_s"], 0), 0)
     never = pc.and_(pc.and_(empty, no_tres), pc.invert(ran))
     never = pc.or_(never, pc.equal(table["state"], "PENDING"))

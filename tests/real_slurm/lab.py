@@ -7,81 +7,15 @@ Slurm is touched; every daemon is a child of the test run and ends with it.
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
-import signal
-import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-
-CLUSTER = "lab"
-ACCOUNTS = {"nlp": "unstrand_ada", "vision": "unstrand_bob"}
-"""One local user per account; they are added for the run and removed after it."""
-NODES = {"gpu1": ("a100", 8), "gpu2": ("a100", 8), "gpu3": ("a100", 8), "gpu4": ("t4", 4)}
-CPUS, MEM_MIB = 64, 512_000
-PACKAGES = ("slurm-wlm", "slurmdbd", "mariadb-server", "munge")
-
-SLURM_CONF = """\
-ClusterName={cluster}
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={ports[ctld]}
-SlurmUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock,cred_expire=5
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd-%n.log
-PluginDir={plugins}
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={ports[dbd]}
-AccountingStoragePass={folder}/munge.sock
-AccountingStorageTRES={tres}
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=0
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU=1000
-SlurmdParameters=config_overrides
-SchedulerParameters=bf_interval=2,sched_interval=2,bf_resolution=1
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
-TopologyPlugin=topology/tree
-KillWait=2
-MinJobAge=300
-ReturnToService=2
-GresTypes=gpu
-{nodes}
-PartitionName=low Nodes=gpu[1-4] Default=YES MaxTime=60 PriorityTier=1 State=UP
-PartitionName=high Nodes=gpu[1-4] MaxTime=60 PriorityTier=10 State=UP
-"""
-DBD_CONF = """\
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock
-DbdHost=localhost
-DbdAddr=127.0.0.1
-DbdPort={ports[dbd]}
-SlurmUser=root
-LogFile={folder}/slurmdbd.log
-PidFile={folder}/slurmdbd.pid
-PluginDir={plugins}
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StoragePort={ports[sql]}
-StorageUser=slurm
-StoragePass={password}
-StorageLoc=slurm_acct
-"""
+from types import ModuleType
 
 
 class LabError(RuntimeError):
@@ -91,12 +25,19 @@ class LabError(RuntimeError):
 class SlurmLab:
     """One running Slurm. Submit as a team's user, wait for states, ask as root."""
 
-    def __init__(self, *, tres: str = "gres/gpu,gres/gpu:a100,gres/gpu:t4") -> None:
+    def __init__(self, configuration: ModuleType, **settings: str | None) -> None:
+        """``settings``: lines of slurm.conf to change; None leaves one out."""
+        self.configuration = configuration
+        self._settings = settings
         self.folder = Path(tempfile.mkdtemp(prefix="unstrand-slurm-"))
         self._daemons: list[subprocess.Popen[bytes]] = []
-        self._added_users: list[str] = []
-        self._tres = tres
-        self._ports = dict(zip(("ctld", "dbd", "sql", *NODES), _free_ports(7), strict=True))
+        self._ports = dict(
+            zip(
+                ("ctld", "dbd", "sql", *self.configuration.NODES),
+                configuration.free_ports(7),
+                strict=True,
+            )
+        )
         self._password = secrets.token_hex(16)
         self.environment = os.environ | {
             "SLURM_CONF": str(self.folder / "slurm.conf"),
@@ -107,15 +48,15 @@ class SlurmLab:
     def start(self) -> None:
         """Bring everything up; about 15 s on an idle host of two cores."""
         self.folder.chmod(0o755)
-        self._write_configuration()
+        self.configuration.write(self.folder, self._ports, self._password, self._settings)
         self._start_munge()
         self._start_database()
         self._start_slurm()
 
     def stop(self) -> None:
-        """End every job and daemon, last started first, and remove the folder and the users."""
-        with suppress(subprocess.SubprocessError, OSError):
-            self.run("scancel", "--full", *(f"--user={user}" for user in self._added_users[:1]))
+        """End every job and daemon, last started first, and remove the folder."""
+        with suppress(LabError, subprocess.SubprocessError, OSError):
+            self._cancel_everything()
         for daemon in reversed(self._daemons):
             daemon.terminate()
         for daemon in reversed(self._daemons):
@@ -124,9 +65,6 @@ class SlurmLab:
             if daemon.poll() is None:
                 daemon.kill()
                 daemon.wait()
-        self._end_job_steps()
-        for user in self._added_users:
-            subprocess.run(["userdel", user], check=False, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, *command: str, **environment: str) -> str:
@@ -145,13 +83,25 @@ class SlurmLab:
 
     def submit(self, account: str, *options: str, script: str = "sleep 2") -> str:
         """Submit a batch job as the account's user; the job id."""
-        command = ["runuser", "-u", ACCOUNTS[account], "--", "sbatch", "--parsable"]
+        command = [
+            "runuser",
+            "-u",
+            self.configuration.ACCOUNTS[account],
+            "--",
+            "sbatch",
+            "--parsable",
+        ]
         command += [f"--account={account}", "--output=/dev/null", "--chdir=/tmp", *options]
         return self.run(*command, "--wrap", script).strip().split(";")[0]
 
+    def sacct(self, fields: str, *options: str, **environment: str) -> str:
+        """All runs of the last day and, waiting for a later begin, of the next."""
+        window = ("-S", "now-1day", "-E", "now+1day")
+        return self.run("sacct", "-aXDP", *window, *options, f"--format={fields}", **environment)
+
     def states(self, job_id: str) -> list[str]:
         """The states of every run (and array task) of a job, in the order of accounting."""
-        text = self.run("sacct", "-nPXD", "-j", job_id, "--format=state")
+        text = self.sacct("state", "-n", "-j", job_id)
         return [line.split()[0] for line in text.splitlines() if line.strip()]
 
     def wait_for(self, job_id: str, *states: str, timeout_s: float = 60) -> None:
@@ -166,60 +116,30 @@ class SlurmLab:
         """Until accounting shows an end for every run of the jobs."""
 
         def done() -> bool:
-            text = self.run("sacct", "-nPXD", "-j", ",".join(job_ids), "--format=jobid,end")
-            ends = [line.split("|")[1] for line in text.splitlines()]
+            # A requeued job may be unknown to accounting until it is eligible again.
+            if self.run("squeue", "-h", "-a", "-j", ",".join(job_ids)).strip():
+                return False
+            ends = self.sacct("end", "-n", "-j", ",".join(job_ids)).split()
             return bool(ends) and "Unknown" not in ends
 
         self._until(done, f"the end of the jobs {job_ids}", timeout_s)
 
-    def _until(self, condition, what: str, timeout_s: float = 60) -> None:
+    def wait_for_nodes(self, state: str, nodes: str) -> None:
+        """Until every one of ``nodes`` is in ``state``, as sinfo words it."""
+        show = ("sinfo", "-h", "-N", "-p", "low", "-n", nodes, "-o", "%T")
+        self._until(lambda: set(self.run(*show).split()) == {state}, f"{nodes} {state}")
+
+    def wait_for_accounting(self) -> None:
+        """Until accounting shows runs in a window: slurmdbd commits with a delay of a second."""
+        self._until(lambda: bool(self.sacct("jobid", "-n").strip()), "rows of sacct")
+
+    def _until(self, condition: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
             dead = [d.args for d in self._daemons if d.poll() is not None]
             if dead or time.monotonic() > deadline:
                 raise LabError(f"waited for {what}; ended daemons: {dead}\n{self._last_words()}")
             time.sleep(0.25)
-
-    def _write_configuration(self) -> None:
-        host = socket.gethostname().split(".")[0]
-        nodes = [
-            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self._ports[name]} "
-            f"CPUs={CPUS} RealMemory={MEM_MIB} Gres=gpu:{kind}:{count} State=UNKNOWN"
-            for name, (kind, count) in NODES.items()
-        ]
-        values = {
-            "cluster": CLUSTER,
-            "folder": self.folder,
-            "host": host,
-            "ports": self._ports,
-            "plugins": _plugin_dir(),
-            "password": self._password,
-            "tres": self._tres,
-            "nodes": "\n".join(nodes),
-        }
-        gres = [
-            f"NodeName={name} Name=gpu Type={kind} File={self.folder}/fakegpu[0-{count - 1}]"
-            for name, (kind, count) in NODES.items()
-        ]
-        self._write("slurm.conf", SLURM_CONF.format(**values))
-        self._write("slurmdbd.conf", DBD_CONF.format(**values)).chmod(0o600)
-        self._write("gres.conf", "\n".join(gres) + "\n")
-        self._write(
-            "topology.conf",
-            "SwitchName=leaf1 Nodes=gpu[1-2]\nSwitchName=leaf2 Nodes=gpu[3-4]\n"
-            "SwitchName=spine Switches=leaf[1-2]\n",
-        )
-        for index in range(8):
-            # A device file is asked for by name only; /dev/null's numbers do no harm.
-            os.mknod(self.folder / f"fakegpu{index}", 0o20666, os.makedev(1, 3))
-        (self.folder / "state").mkdir()
-        for name in NODES:
-            (self.folder / f"spool-{name}").mkdir()
-
-    def _write(self, name: str, text: str) -> Path:
-        path = self.folder / name
-        path.write_text(text)
-        return path
 
     def _start_munge(self) -> None:
         key = self.folder / "munge.key"
@@ -246,8 +166,10 @@ class SlurmLab:
         data.mkdir()
         shutil.chown(data, "mysql", "mysql")
         subprocess.run(
-            ["mariadb-install-db", "--no-defaults", "--user=mysql", f"--datadir={data}"]
-            + ["--skip-test-db", "--auth-root-authentication-method=normal"],
+            [
+                *("mariadb-install-db", "--no-defaults", "--user=mysql", f"--datadir={data}"),
+                *("--skip-test-db", "--auth-root-authentication-method=normal"),
+            ],
             check=True,
             capture_output=True,
         )
@@ -276,21 +198,16 @@ class SlurmLab:
         self._add_accounts()
         self._daemon("slurmctld", "-D", "-f", conf)
         self._until(lambda: self._answers("scontrol", "ping"), "slurmctld")
-        for name in NODES:
+        for name in self.configuration.NODES:
             self._daemon("slurmd", "-D", "-N", name, "-f", conf)
         self._until(self._all_idle, "four idle nodes")
 
     def _add_accounts(self) -> None:
-        self.run("sacctmgr", "-i", "add", "cluster", CLUSTER)
-        for account, user in ACCOUNTS.items():
-            if not _user_exists(user):
-                subprocess.run(
-                    ["useradd", "--no-create-home", "--shell", "/bin/sh", user],
-                    check=True,
-                    capture_output=True,
-                )
-                self._added_users.append(user)
-            self.run("sacctmgr", "-i", "add", "account", account, f"cluster={CLUSTER}")
+        self.run("sacctmgr", "-i", "add", "cluster", self.configuration.CLUSTER)
+        for account, user in self.configuration.ACCOUNTS.items():
+            self.run(
+                "sacctmgr", "-i", "add", "account", account, f"cluster={self.configuration.CLUSTER}"
+            )
             self.run("sacctmgr", "-i", "add", "user", user, f"account={account}")
 
     def _answers(self, *command: str) -> bool:
@@ -304,7 +221,7 @@ class SlurmLab:
         states = self.run("sinfo", "-h", "-N", "-p", "low", "-o", "%T").split()
         if any("inval" in state or "drain" in state for state in states):
             self.run("scontrol", "update", "nodename=gpu[1-4]", "state=resume")
-        return states == ["idle"] * len(NODES)
+        return states == ["idle"] * len(self.configuration.NODES)
 
     def _daemon(self, *command: str, user: str | None = None) -> None:
         """Start a child that the kernel ends should the test run die."""
@@ -322,43 +239,11 @@ class SlurmLab:
                 )
             )
 
-    def _end_job_steps(self) -> None:
-        """Job steps outlive their slurmd: end those that carry this lab's configuration."""
-        mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                with suppress(OSError):
-                    if mark in (entry / "environ").read_bytes().split(b"\0"):
-                        os.kill(int(entry.name), signal.SIGKILL)
+    def _cancel_everything(self) -> None:
+        for user in self.configuration.ACCOUNTS.values():
+            self.run("scancel", f"--user={user}")
+        self._until(lambda: not self.run("squeue", "-h", "-a").strip(), "an empty queue", 15)
 
     def _last_words(self) -> str:
         logs = sorted(self.folder.glob("*.log")) + sorted(self.folder.glob("*.out"))
         return "\n".join(f"== {log.name}\n{log.read_text()[-600:]}" for log in logs)
-
-
-def _user_exists(name: str) -> bool:
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
-
-
-def _plugin_dir() -> Path:
-    """Where Debian keeps Slurm's plugins, by the multiarch name of this machine."""
-    found = sorted(Path("/usr/lib").glob("*/slurm-wlm"))
-    if not found:
-        raise LabError("no plugins of slurm-wlm under /usr/lib")
-    return found[0]
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that are free now; held together so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
