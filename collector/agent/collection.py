@@ -16,7 +16,7 @@ from collector.agent.batch import Batch
 from collector.agent.reader import ReaderProcess, ReaderSettings, ReaderState
 from collector.mapping.attribution import Attribution
 from collector.mapping.mapper import Mapper
-from collector.telemetry.rows import inventory_rows, micros, sample_rows
+from collector.telemetry.rows import inventory_rows, lost_of, micros, sample_rows
 from collector.telemetry.tick import Tick
 
 log = logging.getLogger(__name__)
@@ -94,6 +94,7 @@ class Collection:
         self._sent_at_s = 0.0
         self._host_read_s = time.monotonic()
         self._ticks = 0
+        self._lost: set[str] = set()
         self._xids: dict[tuple[str, int], tuple[int, datetime]] = {}
         self.undelivered = 0
         self.picture = Picture(ReaderState.STARTING, "", None, Attribution(), time.monotonic())
@@ -174,7 +175,8 @@ class Collection:
 
     def _tables(self, tick: Tick, attribution: Attribution) -> dict[str, Any]:
         step_s = self._settings.intervals.load_s
-        tables = sample_rows(tick, attribution, step_s)
+        tables = sample_rows(tick, attribution, step_s, self._lost)
+        self._lost = lost_of(tick)
         if self._host is not None:
             now_s = self._host_read_s = time.monotonic()
             tables["host_sample"] = self._host.read(tick.ts, now_s, attribution, step_s)

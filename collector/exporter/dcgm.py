@@ -12,8 +12,7 @@ from enum import StrEnum
 from collector.agent.collection import Picture
 from collector.exporter.family import Family, labels
 from collector.mapping.attribution import Holding
-from collector.telemetry.device import Device, MigInstance
-from collector.telemetry.nvml_inventory import UNSEEN
+from collector.telemetry.device import UNSEEN, Device, MigInstance
 from collector.telemetry.tick import DeviceTick
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from collector.agent.collection import Picture
 from collector.agent.reader import ReaderState
 from collector.exporter.family import Family, labels
-from collector.telemetry.device import Device
-from collector.telemetry.nvml_inventory import UNSEEN
+from collector.telemetry.device import UNSEEN, Device
 from collector.telemetry.status import Status
 from collector.telemetry.tick import DeviceTick
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from collector.telemetry.status import Status
 
+UNSEEN = "unseen:"  # + index: stands for the UUID of a device that never gave one
+
 
 @dataclass(frozen=True, slots=True)
 class MigInstance:

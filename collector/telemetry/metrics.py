@@ -37,6 +37,13 @@ GPM_RATIOS = (
 GPM_RATES = (
     "pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s", "nvlink_rx_bytes_per_s", "nvlink_tx_bytes_per_s",
 )  # fmt: skip
+# nvml.h: NVML_GPM_METRIC_*
+GPM_IDS = {
+    "gr_active_ratio": 1, "sm_active_ratio": 2, "sm_occupancy_ratio": 3, "tensor_active_ratio": 5,
+    "dram_active_ratio": 10, "fp64_active_ratio": 11, "fp32_active_ratio": 12,
+    "fp16_active_ratio": 13, "pcie_tx_bytes_per_s": 20, "pcie_rx_bytes_per_s": 21,
+    "nvlink_rx_bytes_per_s": 60, "nvlink_tx_bytes_per_s": 61,
+}  # fmt: skip
 SLOWDOWNS = (
     "power_slowdown_ns_total", "thermal_slowdown_ns_total", "sync_boost_slowdown_ns_total",
     "board_limit_slowdown_ns_total", "low_util_slowdown_ns_total", "reliability_slowdown_ns_total",

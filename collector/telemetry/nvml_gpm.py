@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from collector.nvml import Nvml, gpm_request
-from collector.telemetry.metrics import GPM_RATES, GPM_RATIOS, judge
+from collector.telemetry.metrics import GPM_IDS, GPM_RATES, GPM_RATIOS, judge
 from collector.telemetry.status import Status
 from collector.telemetry.tick import DeviceTick
 
@@ -18,12 +18,6 @@ _LONGEST_S = 600.0  # a window longer than this says nothing about now
 # Instances of mixed sizes report a little over 100%; more than this is a wrong denominator.
 _TOLERATED = 1.02
 _MIB_PER_S = float(2**20)
-IDS = {
-    "gr_active_ratio": 1, "sm_active_ratio": 2, "sm_occupancy_ratio": 3, "tensor_active_ratio": 5,
-    "dram_active_ratio": 10, "fp64_active_ratio": 11, "fp32_active_ratio": 12,
-    "fp16_active_ratio": 13, "pcie_tx_bytes_per_s": 20, "pcie_rx_bytes_per_s": 21,
-    "nvlink_rx_bytes_per_s": 60, "nvlink_tx_bytes_per_s": 61,
-}  # fmt: skip
 NAMES = (*GPM_RATIOS, *GPM_RATES)
 
 
@@ -90,7 +84,7 @@ class GpmReader:
         return sample, Status.OK
 
     def _compare(self, tick: DeviceTick, before: Any, after: Any) -> None:
-        request = gpm_request(before, after, [IDS[name] for name in NAMES])
+        request = gpm_request(before, after, [GPM_IDS[name] for name in NAMES])
         answer, status = self._nvml.call("nvmlGpmMetricsGet", request)
         if status is not Status.OK:
             _fail(tick, status)

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collector.nvml import MEMORY_V2, Nvml
-from collector.telemetry.device import Device, MigInstance
+from collector.telemetry.device import UNSEEN, Device, MigInstance
 from collector.telemetry.metrics import judge
 from collector.telemetry.status import Status
 
-UNSEEN = "unseen:"  # + index: a device that never gave its UUID
 _MIB = 1.0 / 2**20
 _COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
 

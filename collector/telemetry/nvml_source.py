@@ -10,6 +10,7 @@ from typing import Any
 from collector.nvml import Nvml
 from collector.telemetry import nvml_links
 from collector.telemetry.device import Device, MigInstance
+from collector.telemetry.nvml_accounting import AccountingReader
 from collector.telemetry.nvml_gpm import GpmReader
 from collector.telemetry.nvml_health import XidReader, read_health
 from collector.telemetry.nvml_inventory import Inventory, Opened
@@ -36,6 +37,7 @@ class NvmlSource:
         self._load = LoadReader(nvml)
         self._gpm = GpmReader(nvml)
         self._processes = ProcessReader(nvml, highest_pid())
+        self._accounting = AccountingReader(nvml)
         self._xids = XidReader(nvml)
         self._topology: dict[str, Device] = {}
 
@@ -83,8 +85,15 @@ class NvmlSource:
         if Group.HEALTH in due:
             read_health(self.nvml, tick, one.handle)
         if Group.PROCESS in due:
-            self._processes.read(tick, one.handle, one.device)
+            self._read_processes(tick, one)
         return [tick, *self._instances(one, due, mono_s)]
+
+    def _read_processes(self, tick: DeviceTick, one: Opened) -> None:
+        self._processes.read(tick, one.handle, one.device)
+        if not one.device.mig_enabled:
+            self._accounting.read(tick, one.handle)
+        if one.device.mem_unified:
+            _unified(tick)
 
     def _read_load(self, tick: DeviceTick, one: Opened, mono_s: float) -> None:
         self._load.read(tick, one.handle, mig_enabled=bool(one.device.mig_enabled))
@@ -125,6 +134,14 @@ def _cross_check(tick: DeviceTick) -> None:
         for name in [n for n in tick.values if n.endswith("_active_ratio")]:
             del tick.values[name]
             tick.faults[name] = Status.IMPLAUSIBLE
+
+
+def _unified(tick: DeviceTick) -> None:
+    """Where memory is the host's, what is used is what processes hold; there is no total."""
+    held = [use.mem_used_mib for use in tick.processes or () if use.mem_used_mib is not None]
+    if held:
+        tick.faults.pop("mem_used_mib", None)
+        tick.values["mem_used_mib"] = sum(held)
 
 
 def _gpm_keys(opened: list[Opened]) -> set[tuple[str, int | None]]:

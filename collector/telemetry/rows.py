@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
 from collector.mapping.attribution import Attribution, Holding, Place
-from collector.telemetry.device import Device
-from collector.telemetry.nvml_inventory import UNSEEN
+from collector.telemetry.device import UNSEEN, Device
 from collector.telemetry.status import Status
-from collector.telemetry.tick import DeviceTick, Tick
+from collector.telemetry.tick import ENDED, DeviceTick, Tick
 
 Columns = dict[str, list[Any]]
 Tables = dict[str, Columns]
@@ -45,8 +45,10 @@ def micros(at: datetime) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
-def sample_rows(tick: Tick, attribution: Attribution, step_s: float) -> Tables:
-    """`sample`, `process_sample` and `event` rows of one tick."""
+def sample_rows(
+    tick: Tick, attribution: Attribution, step_s: float, lost_before: Collection[str] = ()
+) -> Tables:
+    """`sample`, `process_sample` and `event` rows of one tick; a loss is told of once."""
     index = {device.gpu_uuid: device.gpu_index for device in tick.inventory}
     places = attribution.by_place()
     sample: Columns = {name: [] for name in _sample_columns()}
@@ -68,7 +70,7 @@ def sample_rows(tick: Tick, attribution: Attribution, step_s: float) -> Tables:
             )  # fmt: skip
             for name, value in zip(_PROCESS_COLUMNS, row, strict=True):
                 process[name].append(value)
-    return {"sample": sample, "process_sample": process, "event": _events(tick)}
+    return {"sample": sample, "process_sample": process, "event": _events(tick, lost_before)}
 
 
 _PROCESS_COLUMNS = (
@@ -97,7 +99,8 @@ def _add_sample(
     mean = device.values.get("util_mean_ratio")
     if mean is not None:  # every reading since the last tick is better than the last one
         sample["util_ratio"][-1] = mean
-    sample["processes"].append(None if device.processes is None else len(device.processes))
+    running = [use for use in device.processes or () if use.kind != ENDED]
+    sample["processes"].append(None if device.processes is None else len(running))
     sample["status"].append(_status(device))
 
 
@@ -119,13 +122,17 @@ def _only(places: dict[Place, list[Holding]], place: Place) -> str | None:
     return holders[0].key if len(holders) == 1 else None
 
 
-def _events(tick: Tick) -> Columns:
-    lost = [
-        d for d in tick.inventory if d.status is Status.LOST and not d.gpu_uuid.startswith(UNSEEN)
-    ]
+def lost_of(tick: Tick) -> set[str]:
+    """GPUs that are known by name and do not answer."""
+    lost = (device.gpu_uuid for device in tick.inventory if device.status is Status.LOST)
+    return {gpu_uuid for gpu_uuid in lost if not gpu_uuid.startswith(UNSEEN)}
+
+
+def _events(tick: Tick, lost_before: Collection[str]) -> Columns:
+    lost = sorted(lost_of(tick) - set(lost_before))
     rows: list[tuple[int, str, str | None, int | None]]
     rows = [(micros(e.ts), "xid", e.gpu_uuid, e.code) for e in tick.events]
-    rows += [(micros(tick.ts), "gpu_lost", device.gpu_uuid, None) for device in lost]
+    rows += [(micros(tick.ts), "gpu_lost", gpu_uuid, None) for gpu_uuid in lost]
     names = ("ts", "kind", "gpu_uuid", "code")
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from collector.errors import DriverGoneError
 from collector.telemetry.device import Device, Link, MigInstance
-from collector.telemetry.metrics import judge
-from collector.telemetry.nvml_gpm import IDS
+from collector.telemetry.metrics import GPM_IDS, judge
 from collector.telemetry.source import Group
 from collector.telemetry.status import Status
 from collector.telemetry.tick import DeviceTick, ProcessUse, Tick
@@ -180,7 +179,7 @@ class ScenarioSource:
         if Group.LOAD in due:
             self._put(tick, "mem_total_mib", self._number(index, f"mig{slot}.mem_mib"))
             self._put(tick, "mem_used_mib", self._number(index, f"mig{slot}.used_mib") or 0.0)
-            number = IDS["sm_active_ratio"]
+            number = GPM_IDS["sm_active_ratio"]
             self._put(tick, "sm_active_ratio", self._number(index, f"mig{slot}.gpm.{number}"), 0.01)
         if Group.PROCESS in due:
             mine = [p for p in self._processes(device) if p.mig_uuid == instance.mig_uuid]

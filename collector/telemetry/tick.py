@@ -10,13 +10,15 @@ from typing import Any
 from collector.telemetry.device import Device, Fabric, Link, MigInstance
 from collector.telemetry.status import Status
 
+ENDED = "ended"  # the kind of a process that came and went between two ticks
+
 
 @dataclass(slots=True)
 class ProcessUse:
     """One process on one GPU. ``pid`` is the host's. ``sm_util_ratio`` None = not measured."""
 
     pid: int
-    kind: str  # compute, graphics, mps
+    kind: str  # compute, graphics, mps, ended
     mem_used_mib: float | None = None
     sm_util_ratio: float | None = None
     mig_uuid: str | None = None

@@ -382,3 +382,58 @@ def test_average_instant_and_module_power_are_kept_apart(read, scenario):
     assert values["power_average_mw"] == 351_000.0
     assert values["power_instant_mw"] == 340_000.0
     assert values["power_module_mw"] == 900_000.0
+
+
+def test_a_job_that_came_and_went_between_two_ticks_is_told_of_once(read, scenario):
+    scenario.set({"gpu.accounting": 1, "gpu.acct0": "500,90,100,5000,1,0"})
+    assert list(uses(read())) == [], "what ended before we came is no news"
+    scenario.set({"gpu.acct1": "501,60,2048,7000,2,0", "gpu.acct2": "502,50,10,0,3,1"})
+    found = uses(read())
+    assert {pid: (u.kind, u.mem_used_mib, u.sm_util_ratio) for pid, u in found.items()} == {
+        501: ("ended", 2048.0, 0.6)
+    }
+    assert list(uses(read())) == []
+
+
+def test_without_accounting_nothing_is_asked(read, door, scenario):
+    scenario.set({"gpu.accounting": 0})
+    read()
+    assert "nvmlDeviceGetAccountingPids" not in door.costs
+
+
+def test_used_memory_of_a_unified_gpu_is_what_its_processes_hold(read, scenario):
+    scenario.set({"gpu.mem_mib": None, "gpu.proc0": "77,C,300,0", "gpu.proc1": "78,C,200,0"})
+    tick = board(read())
+    assert tick.values["mem_used_mib"] == 500.0
+    assert tick.faults["mem_total_mib"] is Status.NOT_SUPPORTED
+
+
+def test_a_driver_reload_shows_as_a_counter_that_starts_over(read, scenario):
+    before = board(read()).values["energy_total_mj"]
+    scenario.set({"gpu.energy_mj": 10, "gpu.nvlink_tx_kib": 0})
+    after = board(read()).values
+    assert before > after["energy_total_mj"] == 10.0
+    assert after["nvlink_tx_total_bytes"] == 0.0
+
+
+def test_one_gpu_that_fails_at_everything_leaves_fifteen_others_whole(read, scenario):
+    calls = ("UUID", "PowerUsage", "UtilizationRates", "MemoryInfo_v2", "FieldValues", "Samples")
+    scenario.set(count=16)
+    read()
+    scenario.set({f"gpu7.error.nvmlDeviceGet{call}": 999 for call in calls})
+    tick = read()
+    well = [d for d in tick.devices if d.values.get("util_ratio") == 0.4]
+    assert len(well) == 15
+
+
+def test_sixteen_gpus_with_seven_slices_each_are_all_there(read, scenario):
+    slots = {
+        f"gpu{gpu}.mig{slot}.{name}": value
+        for gpu in range(16)
+        for slot in range(7)
+        for name, value in {"uuid": f"MIG-{gpu}-{slot}", "gi": slot + 1, "mem_mib": 9984}.items()
+    }
+    scenario.set({"count": 16, "gpu.mig": 1, "gpu.gpm": 1, "gpu.gpm.2": 10, **slots})
+    tick = read()
+    assert len({d.mig_uuid for d in tick.devices if d.mig_uuid}) == 16 * 7
+    assert len(tick.devices) == 16 * 8
