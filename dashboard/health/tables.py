@@ -17,7 +17,7 @@ from dashboard.parts.downloads import downloads
 from dashboard.parts.html import Column, heading, show, table
 from dashboard.words import Words
 
-SHOWN = 20
+SHOWN = 12
 
 
 def gap_table(page: Page, gaps: Sequence[Gap]) -> None:

@@ -1,0 +1,131 @@
+"""Pages over the small site show the figures of its ledger."""
+
+from __future__ import annotations
+
+import pytest
+
+from analytics.reports import cost_report, ledger_report
+from analytics.window import Window
+from dashboard.formats import whole_money
+
+PAGES = ("overview", "teams", "health")
+
+
+@pytest.fixture
+def window(site):
+    return Window(site.SINCE, site.UNTIL)
+
+
+def test_overview_answers_in_one_sentence_with_window_and_coverage(site_store, open_page, window):
+    report = ledger_report(site_store, window)
+    total = whole_money(report.total["cost"], "USD")
+    page = open_page(site_store, from_="2026-10-19", to="2026-11-01")
+    assert f"20.9% of {total} paid for GPUs at work" in page.text
+    assert "free 1,988 USD (37.4%)" in page.text
+    assert "2026-10-19 to 2026-11-01 · 14 days · UTC coverage 99.9%" in page.text
+
+
+def test_overview_tiles_are_the_ratios_of_the_ledger(site_store, open_page):
+    text = open_page(site_store, from_="2026-10-19", to="2026-11-01").text
+    # 1680 held, 1006.8 used, 669.2 idle of 2688 installed GPU-hours
+    assert "Occupancy observed 62.5%" in text
+    assert "Efficiency observed 60.1%" in text
+    assert "Goodput observed 37.5%" in text
+    assert "Stranded money modelled 0.00 USD" in text
+
+
+def test_overview_names_what_is_broken_and_escapes_what_people_typed(site_store, open_page):
+    page = open_page(site_store)
+    assert "Node big-2 is drained for 3 d 2 GPUs out of service: fan <b>broken</b>" in page.text
+    assert "<b>broken</b>" not in page.markup
+
+
+def test_overview_puts_the_last_week_beside_the_one_before(site_store, open_page, site):
+    text = open_page(site_store, from_="2026-10-19", to="2026-11-01").text
+    assert "10-26 – 11-01" in text
+    assert "10-19 – 10-25" in text
+    assert "Drained 494.05 USD 0.00 USD" in text
+
+
+def test_without_a_week_before_nothing_is_compared(site_store, open_page):
+    text = open_page(site_store, from_="2026-10-20", to="2026-10-26").text
+    assert "no earlier week to compare" in text
+    assert "pp on the 7 days before" not in text
+
+
+def test_teams_say_who_pays_most_for_a_used_hour(site_store, open_page):
+    text = open_page(site_store, "teams").text
+    # 2305.55 USD over 200.4 used GPU-hours; 353.47 USD over 638.4
+    assert "language (A100-80) pays 11.50 USD per used GPU-hour at 30.0% efficiency" in text
+    assert "speech (T4-16) pays 0.55 USD at 95.0%" in text
+
+
+def test_the_team_table_adds_up_to_the_report(site_store, open_page, window):
+    report = cost_report(site_store, window)
+    table = open_page(site_store, "teams").tables[0]
+    assert round(sum(table["cost"]), 6) == float(report.total["cost"])
+    assert list(table["team"])[:2] == ["Platform (no holder)", "language"]
+    speech = table[table["team"] == "speech"].iloc[0]
+    assert (speech["used"], speech["idle"], speech["efficiency"]) == (638.4, 33.6, 95.0)
+
+
+def test_a_team_opens_to_its_users_and_jobs(site_store, open_page):
+    page = open_page(site_store, "teams", team="language")
+    _, users, jobs = page.tables
+    assert list(users["user"]) == ["ada"]
+    assert list(jobs["job"]) == ["101"]
+    assert round(jobs["cost"].iloc[0], 2) == 2305.55
+    page.app.button(key="all_teams").click().run()
+    assert len(page.tables) == 1
+    assert "team" not in page.app.query_params
+
+
+def test_health_shows_coverage_gap_and_unmapped_holder(site_store, open_page):
+    text = open_page(site_store, "health").text
+    assert "99.9% of GPU time has a known holder and a measured activity" in text
+    assert "big-1 activity 2026-10-21 06:00 2026-10-21 08:00 2 h 4.0" in text
+    assert "Holders without a team Map them: unstrand org load FILE User GPU-hours eve 336" in text
+    assert "Every installed GPU model has a price." in text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_shows_window_and_coverage_and_offers_its_table(site_store, open_page, name):
+    page = open_page(site_store, name)
+    assert "coverage 99.9%" in page.text
+    assert "2026-10-05 to 2026-11-01" in page.text
+    labels = {element.proto.label for element in page.app.get("download_button")}
+    assert labels == {"Download CSV", "Download Parquet"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_demo_says_so_on_every_page(tmp_path, open_page, site, name):
+    from collector.store import Store
+
+    with Store.open(tmp_path / "demo.duckdb", clock=lambda: site.UNTIL) as store:
+        with store.work() as work:
+            work.append("store_info", {"key": ["kind"], "value": ["demo"]})
+            work.append_facts([*site._nodes(), *site._windows()])
+        assert "Nothing here was measured" in open_page(store, name).text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_address_chooses_language_and_zone(site_store, open_page, name):
+    page = open_page(site_store, name, lang="ko", tz="Asia/Seoul")
+    assert "확인율" in page.text
+    assert "Asia/Seoul" in page.text
+    assert "coverage" not in page.text
+
+
+def test_an_impossible_address_is_told_and_the_default_shown(site_store, open_page):
+    page = open_page(site_store, from_="yesterday", tz="Mars/Base")
+    told = [warning.value for warning in page.app.warning]
+    assert any("from = yesterday" in text for text in told)
+    assert any("tz = Mars/Base" in text for text in told)
+    assert "2026-10-05 to 2026-11-01 · 28 days · UTC" in page.text
+
+
+def test_choosing_the_last_week_goes_into_the_address(site_store, open_page):
+    page = open_page(site_store)
+    page.app.segmented_control(key="preset").select("7 d").run()
+    assert page.app.query_params["from"] in ("2026-10-26", ["2026-10-26"])
+    assert "2026-10-26 to 2026-11-01 · 7 days" in page.text
