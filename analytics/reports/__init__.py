@@ -1,7 +1,17 @@
 """Typed answers; command line, API and pages show these and nothing else."""
 
 from analytics.reports.cost import cost_report
+from analytics.reports.coverage import CoverageReport, coverage_report
 from analytics.reports.ledger import ledger_report
 from analytics.reports.report import Identity, Report
+from analytics.reports.stranding import stranding_report
 
-__all__ = ["Identity", "Report", "cost_report", "ledger_report"]
+__all__ = [
+    "CoverageReport",
+    "Identity",
+    "Report",
+    "cost_report",
+    "coverage_report",
+    "ledger_report",
+    "stranding_report",
+]

@@ -19,7 +19,7 @@ def hour_labels(window: Window, keys: Sequence[str]) -> Labels:
     """
     zone = ZoneInfo(window.time_zone)
     hour = window.since.replace(minute=0, second=0, microsecond=0)
-    labels: Labels = {"label_hour": [], **{key: [] for key in keys}}
+    labels: Labels = {"starts": [], **{f"label_{key}": [] for key in keys}}
     while hour < window.until:
         local = hour.astimezone(zone)
         if (local.utcoffset() or timedelta()) % timedelta(hours=1) and set(keys) - {"hour"}:
@@ -34,8 +34,8 @@ def hour_labels(window: Window, keys: Sequence[str]) -> Labels:
             "week": f"{year}-W{week:02d}",
             "month": f"{local.year}-{local.month:02d}",
         }
-        labels["label_hour"].append(hour)
+        labels["starts"].append(hour)
         for key in keys:
-            labels[key].append(names[key])
+            labels[f"label_{key}"].append(names[key])
         hour += timedelta(hours=1)
     return labels

@@ -103,10 +103,10 @@ def cause_cells(
     for since, until in spans:
         _owners(work, org, question.org_at or since)
         inner = "CAST(sum(gpu_us) AS HUGEINT) AS gpu_us"
-        outer = "class, role, sum(gpu_us * ppm) AS gpu_us, sum(gpu_us * ppm * micro) AS cost"
-        sql = _sql(question, source, inner, outer, extra=("class", "role"))
+        outer = "class, role, rule, sum(gpu_us * ppm) AS gpu_us, sum(gpu_us * ppm * micro) AS cost"
+        sql = _sql(question, source, inner, outer, extra=("class", "role", "rule"))
         for row in work.rows(sql, question.params(since, until)):
-            name = f"{row['class']}/{row['role']}"
+            name = f"{row['class']}/{row['role']}/{row['rule']}"
             cost = {} if row["cost"] is None else {name: row["cost"]}
             keys = tuple(row[k] for k in question.keys)
             yield Cell(keys, row["currency"], since, {name: row["gpu_us"]}, cost)
@@ -116,8 +116,8 @@ def _calendar(work: Work, question: Question) -> None:
     keys = [key for key in question.keys if key in TIME_KEYS]
     work.execute("DROP TABLE IF EXISTS report_calendar")
     if keys:
-        columns = ", ".join(f"{key} VARCHAR" for key in keys)
-        work.execute(f"CREATE TEMP TABLE report_calendar (label_hour TIMESTAMP, {columns})")
+        columns = ", ".join(f"label_{key} VARCHAR" for key in keys)
+        work.execute(f"CREATE TEMP TABLE report_calendar (starts TIMESTAMP, {columns})")
         work.append("report_calendar", hour_labels(question.window, keys))
 
 
@@ -156,7 +156,7 @@ def _sql(
         small.add("run_key")
         joins.append("LEFT JOIN ledger_run run USING (run_key)")
     times = [key for key in keys if key in TIME_KEYS]
-    small |= set(times)
+    small |= {f"label_{key}" for key in times}
     if "holder_key" in small:
         joins.append("LEFT JOIN ledger_holder holder USING (holder_key)")
     if set(keys) & set(_ORG):
@@ -167,7 +167,7 @@ def _sql(
     where = "since >= ? AND until <= ?"
     if question.cluster is not None:
         where += " AND pool_key IN (SELECT pool_key FROM ledger_pool WHERE cluster = ?)"
-    labelled = f"{source} JOIN report_calendar ON label_hour = hour" if times else source
+    labelled = f"{source} JOIN report_calendar ON starts = hour" if times else source
     group = ", ".join(sorted(small))
     named = "".join(f", {_column(key)} AS key_{key}" for key in keys)
     shown = ", ".join([*(f"key_{key} AS {key}" for key in keys), "currency"])
@@ -192,5 +192,5 @@ def _column(key: str) -> str:
     if key == "job":
         return "run.job_id"
     if key in TIME_KEYS:
-        return f"summed.{key}"
+        return f"summed.label_{key}"
     return f"ledger_pool.{key}"

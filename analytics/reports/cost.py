@@ -100,12 +100,7 @@ def _report(
     work: Work, store: Store, question: Question, currency: str | None, as_of: str
 ) -> Report:
     window = question.window
-    found = known_clusters(store)
-    if question.cluster is not None and question.cluster not in found:
-        raise ReportError(
-            f"no cluster {question.cluster!r} here: there is {', '.join(found) or 'none'}"
-        )
-    asked = [question.cluster] if question.cluster is not None else found
+    asked = asked_clusters(store, question.cluster)
     org, pays, rates = OrgMap.load(work), WhoPays.load(work), Rates.load(work)
     if as_of == "now" and org.changes:
         question = Question(window, question.by, question.cluster, org.changes[-1])
@@ -120,6 +115,14 @@ def _report(
     _fill(books, have, causes)
     whole = installed(work, asked, window, spans)
     return _finish(books, whole, _price_book(work, window, source.hours))
+
+
+def asked_clusters(store: Store, cluster: str | None) -> list[str]:
+    """All clusters, or the one named; ReportError where it does not exist."""
+    found = known_clusters(store)
+    if cluster is not None and cluster not in found:
+        raise ReportError(f"no cluster {cluster!r} here: there is {', '.join(found) or 'none'}")
+    return [cluster] if cluster is not None else found
 
 
 def _fill(books: Books, have: Iterable[Cell], causes: Iterable[Cell]) -> None:
@@ -149,7 +152,7 @@ def _class_of(name: str) -> str:
 def _charge(books: Books, cell: Cell, payers: Mapping[LedgerClass, Payer]) -> None:
     """Stranded time is told to its causer; its cost moves there only where the table says so."""
     for label, amount in cell.time.items():
-        name, role = label.split("/")
+        name, role, _ = label.split("/")
         row = books.sums[books.key(cell, name)]
         if role == "causer" and name in STRANDED:
             row.stranded += amount
@@ -207,17 +210,18 @@ def figures(row: Sum, cost: Decimal) -> Row:
         time[LedgerClass.UNKNOWN] + time[LedgerClass.ALLOCATED_UNMEASURED] + time[Overlay.CONTESTED]
     )
     return {
-        "gpu_hours": _hours(every),
-        "held_gpu_hours": _hours(sum(time[name] for name in HELD)),
-        **{f"{name}_gpu_hours": _hours(time[name]) for name in HELD},
-        "stranded_gpu_hours": _hours(row.stranded),
-        "unpriced_gpu_hours": _hours(row.unpriced),
+        "gpu_hours": hours(every),
+        "held_gpu_hours": hours(sum(time[name] for name in HELD)),
+        **{f"{name}_gpu_hours": hours(time[name]) for name in HELD},
+        "stranded_gpu_hours": hours(row.stranded),
+        "unpriced_gpu_hours": hours(row.unpriced),
         "cost": cost if row.priced or not every else None,
         "coverage_ratio": float(1 - Fraction(dark, every)) if every else None,
     }
 
 
-def _hours(amount: int) -> Decimal:
+def hours(amount: int) -> Decimal:
+    """GPU-hours of micro-GPU-seconds x ppm, to nine decimals."""
     return _decimal(amount * _HOUR)
 
 
@@ -229,7 +233,7 @@ def _remarks(total: Sum, seconds: Fraction) -> list[str]:
     remarks = []
     if total.unpriced:
         remarks.append(
-            f"{_hours(total.unpriced):f} GPU-hours have no price and are not in the cost: "
+            f"{hours(total.unpriced):f} GPU-hours have no price and are not in the cost: "
             "load a price for their model"
         )
     if seconds:

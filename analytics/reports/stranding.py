@@ -1,0 +1,108 @@
+"""Why free GPUs could not be used, who caused it and who waited; causes are modelled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from analytics.ledger.classes import STRANDED, LedgerClass
+from analytics.money import shown_parts
+from analytics.org import WHOLE_PPM, OrgMap
+from analytics.reports.cells import Question, cause_cells, cells, epochs
+from analytics.reports.cost import asked_clusters, hours
+from analytics.reports.identity import PER_UNIT
+from analytics.reports.keys import checked
+from analytics.reports.rates import Rates, one_currency
+from analytics.reports.report import Identity, Report, Row
+from analytics.reports.source import rows_of
+from analytics.window import Window
+from collector.store import Store, Work
+
+EXPLAINED = (*STRANDED, LedgerClass.GANG_WAIT, LedgerClass.POLICY_BLOCKED)
+"""The classes that have a cause."""
+_ORDER = {name.value: place for place, name in enumerate(LedgerClass)}
+
+
+def stranding_report(
+    store: Store,
+    window: Window,
+    by: Sequence[str] = ("team",),
+    *,
+    cluster: str | None = None,
+    currency: str | None = None,
+) -> Report:
+    """Rows of class, rule, role and the group keys of the run that caused it (or waited).
+
+    ``role`` causer: this run's excess strands the GPUs (key null = the platform); waiter: this job
+    waits for them. Rows add up to the ledger's classes: the identity is that difference. The total
+    carries the amounts beside: ``fillable``, and the stranding by CPU and memory at the low and the
+    high quantile of the demand profile.
+    """
+    names = checked([key for key in by if key != "class"])
+    with store.work() as work:
+        return _report(work, store, Question(window, names, cluster), currency)
+
+
+def _report(work: Work, store: Store, question: Question, currency: str | None) -> Report:
+    asked = asked_clusters(store, question.cluster)
+    rates = Rates.load(work)
+    spans = epochs(question, [*OrgMap.load(work).changes, *rates.changes])
+    source = rows_of(work, question.window, asked)
+    found = list(cause_cells(work, question, spans, source.causes))
+    unit = one_currency({cell.currency for cell in found if cell.currency}, currency)
+    time: dict[tuple[Any, ...], int] = defaultdict(int)
+    cost: dict[tuple[Any, ...], Fraction] = defaultdict(Fraction)
+    for cell in found:
+        for label, amount in cell.time.items():
+            key = (*label.split("/"), *cell.keys)
+            time[key] += amount
+            if unit is not None and cell.currency is not None and label in cell.cost:
+                rate = rates.rate(cell.currency, unit, cell.at)
+                cost[key] += cell.cost[label] * PER_UNIT * rate / WHOLE_PPM
+    keys = sorted(time, key=lambda k: (_ORDER[k[0]], [(v is None, v or "") for v in k[1:]]))
+    money = shown_parts([cost[key] for key in keys])
+    columns = ("class", "role", "rule", *question.by)
+    rows: list[Row] = [
+        {
+            **dict(zip(columns, key, strict=True)),
+            "gpu_hours": hours(time[key]),
+            "cost": amount if unit is not None else None,
+        }
+        for key, amount in zip(keys, money, strict=True)
+    ]
+    return _finish(work, question, source.hours, rows, unit)
+
+
+def _finish(
+    work: Work, question: Question, source: str, rows: list[Row], unit: str | None
+) -> Report:
+    """Totals from the ledger's own rows; what the causes leave unexplained shows as a difference."""
+    plain = Question(question.window, (), question.cluster)
+    sums: dict[str, int] = defaultdict(int)
+    for cell in cells(work, plain, epochs(plain, []), source):
+        for name, amount in cell.time.items():
+            sums[name] += amount
+    classes = sum(sums[name] for name in EXPLAINED)
+    explained = sum((row["gpu_hours"] for row in rows), hours(0))
+    total: Row = {
+        "gpu_hours": hours(classes),
+        "cost": sum(row["cost"] for row in rows) if unit is not None else None,
+        "fillable_gpu_hours": hours(sums["fillable"]),
+        "stranded_low_gpu_hours": hours(sums["stranded_low"]),
+        "stranded_high_gpu_hours": hours(sums["stranded_high"]),
+    }
+    every = sum(sums[name] for name in LedgerClass)
+    dark = sums["unknown"] + sums["allocated_unmeasured"] + sums["contested"]
+    return Report(
+        window=question.window,
+        by=("class", "role", "rule", *question.by),
+        currency=unit,
+        coverage_ratio=float(1 - Fraction(dark, every)) if every else None,
+        price_book=None,
+        rows=rows,
+        total=total,
+        identity=Identity((explained - hours(classes)) * 3600, hours(0)),
+        remarks=["causes are modelled: each row names the rule"],
+    )
