@@ -140,13 +140,12 @@ valid_from"""
 
 _RUNS = """
 SELECT run_id, job_id, user_name, account, project, partition, qos, state, limit_s,
-epoch_us(start_at) AS t0,
-  epoch_us(end_at) AS t1
-FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY end_at IS NULL, coalesce(end_at,
-last_known_at)
-        DESC NULLS LAST, start_at DESC NULLS LAST, state, source) AS nth
-      FROM job_run WHERE cluster = ? AND run_id IN (SELECT run_id FROM allocation WHERE cluster = ?
-        AND start_at < ? AND coalesce(end_at, 'infinity') > ?))
+  epoch_us(start_at) AS t0, epoch_us(end_at) AS t1
+FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY end_at IS NULL,
+        coalesce(end_at, last_known_at) DESC NULLS LAST, start_at DESC NULLS LAST, state, source)
+        AS nth
+      FROM job_run WHERE cluster = ? AND least(submit_at, eligible_at, start_at) < ?
+        AND coalesce(end_at, 'infinity') > ?)
 WHERE nth = 1"""
 
 _ALLOCATIONS = """
@@ -205,7 +204,7 @@ WHERE cluster = $1 ORDER BY ALL"""
 def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> Facts:
     """Facts of ``cluster`` that overlap ``[since - lead, until)``."""
     span = [from_us(until), from_us(since - lead)]
-    runs = work.rows(_RUNS, [cluster, cluster, *span])
+    runs = work.rows(_RUNS, [cluster, *span])
     states_ever = work.rows(_STATES, [cluster, span[0], from_us(0)])
     return Facts(
         cluster=cluster,

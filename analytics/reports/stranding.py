@@ -61,7 +61,7 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
             if unit is not None and cell.currency is not None and label in cell.cost:
                 rate = rates.rate(cell.currency, unit, cell.at)
                 cost[key] += cell.cost[label] * PER_UNIT * rate / WHOLE_PPM
-    keys = sorted(time, key=lambda k: (_ORDER[k[0]], [(v is None, v or "") for v in k[1:]]))
+    keys = sorted(time, key=_listed)
     money = shown_parts([cost[key] for key in keys])
     columns = ("class", "role", "rule", *question.by)
     rows: list[Row] = [
@@ -78,7 +78,7 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
 def _finish(
     work: Work, question: Question, source: str, rows: list[Row], unit: str | None
 ) -> Report:
-    """Totals from the ledger's own rows; what the causes leave unexplained shows as a difference."""
+    """Totals from the ledger's own rows; what causes do not explain shows as a difference."""
     plain = Question(question.window, (), question.cluster)
     sums: dict[str, int] = defaultdict(int)
     for cell in cells(work, plain, epochs(plain, []), source):
@@ -106,3 +106,8 @@ def _finish(
         identity=Identity((explained - hours(classes)) * 3600, hours(0)),
         remarks=["causes are modelled: each row names the rule"],
     )
+
+
+def _listed(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Classes in the ledger's order, then by name, nobody last."""
+    return (_ORDER[key[0]], [(value is None, value or "") for value in key[1:]])
