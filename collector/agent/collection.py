@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from collector.agent.batch import Batch
+from collector.agent.picture import Identity, Picture
 from collector.agent.reader import ReaderProcess, ReaderSettings, ReaderState
+from collector.agent.sources import NodeSources, host_size, unreported
 from collector.mapping.attribution import Attribution
-from collector.mapping.mapper import Mapper
+from collector.telemetry.energy_check import EnergyCheck
 from collector.telemetry.rows import inventory_rows, lost_of, micros, sample_rows
 from collector.telemetry.tick import Tick
 
@@ -23,48 +22,6 @@ log = logging.getLogger(__name__)
 
 # Snapshots are sent on change, and this often anyway: a service that lost its store learns anew.
 _SNAPSHOT_S = 600.0
-
-
-class HostSource(Protocol):
-    """The node's own CPU, memory, pressure and network, see `collector.host`."""
-
-    def read(
-        self, ts: datetime, mono_s: float, attribution: Attribution, step_s: float
-    ) -> dict[str, list[Any]]:
-        """`host_sample` rows for that instant."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who speaks. ``agent_id`` outlives restarts as its folder does; ``boot_id`` is one start."""
-
-    cluster: str
-    node: str
-    agent_id: str
-    boot_id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    version: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """The newest that is known of the node. ``tick`` None: nothing was read yet.
-
-    ``xids``: (GPU, code) -> how often, and when last; an Xid never clears by itself.
-    ``taken_mono_s``: when, by a clock that never jumps; what is too old must not be shown.
-    """
-
-    state: ReaderState
-    message: str
-    tick: Tick | None
-    attribution: Attribution
-    taken_mono_s: float
-    starts: int = 0
-    hangs: int = 0
-    costs: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
-    ticks: int = 0
-    undelivered: int = 0
-    xids: Mapping[tuple[str, int], tuple[int, datetime]] = field(default_factory=dict)
 
 
 class Collection:
@@ -77,15 +34,13 @@ class Collection:
         deliver: Callable[[Batch], None],
         *,
         clock: Callable[[], datetime],
-        mapper: Mapper,
-        host: HostSource | None = None,
+        sources: NodeSources | None = None,
     ) -> None:
         self.identity = identity
         self._settings = settings
         self._deliver = deliver
         self._clock = clock
-        self._mapper = mapper
-        self._host = host
+        self._sources = sources or NodeSources()
         self._reader = ReaderProcess(settings)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="unstrand-collector", daemon=True)
@@ -95,6 +50,7 @@ class Collection:
         self._host_read_s = time.monotonic()
         self._ticks = 0
         self._lost: set[str] = set()
+        self._energy = EnergyCheck()
         self._xids: dict[tuple[str, int], tuple[int, datetime]] = {}
         self.undelivered = 0
         self.picture = Picture(ReaderState.STARTING, "", None, Attribution(), time.monotonic())
@@ -136,10 +92,13 @@ class Collection:
 
     def _take(self, tick: Tick) -> None:
         self._ticks += 1
+        self._energy.add(tick)
+        if self._sources.kernel_log is not None:
+            tick.events += unreported(tick, self._sources.kernel_log.read())
         for event in tick.events:
             key = (event.gpu_uuid or "", event.code)
             self._xids[key] = (self._xids.get(key, (0, event.ts))[0] + 1, event.ts)
-        attribution = self._mapper.attribute(tick)
+        attribution = self._sources.mapper.attribute(tick)
         self._show(tick, attribution, anew=True)
         self._send(tick.ts, self._tables(tick, attribution))
 
@@ -147,12 +106,12 @@ class Collection:
         """A driver that is hung or missing must not hide the node itself."""
         now_s, step_s = time.monotonic(), self._settings.intervals.load_s
         reading = self._reader.state in (ReaderState.READING, ReaderState.STARTING)
-        if self._host is None or reading or now_s - self._host_read_s < step_s:
+        if self._sources.host is None or reading or now_s - self._host_read_s < step_s:
             return
         if self.picture.tick is None:
             return  # no GPU was ever seen: this is no node to speak of
         self._host_read_s, ts = now_s, self._clock()
-        rows = self._host.read(ts, now_s, self.picture.attribution, step_s)
+        rows = self._sources.host.read(ts, now_s, self.picture.attribution, step_s)
         self._send(ts, {"host_sample": rows})
 
     def _send(self, ts: datetime, tables: dict[str, Any]) -> None:
@@ -177,9 +136,9 @@ class Collection:
         step_s = self._settings.intervals.load_s
         tables = sample_rows(tick, attribution, step_s, self._lost)
         self._lost = lost_of(tick)
-        if self._host is not None:
+        if self._sources.host is not None:
             now_s = self._host_read_s = time.monotonic()
-            tables["host_sample"] = self._host.read(tick.ts, now_s, attribution, step_s)
+            tables["host_sample"] = self._sources.host.read(tick.ts, now_s, attribution, step_s)
         if not any(tables["event"].values()):
             del tables["event"]
         if not any(tables["process_sample"].values()):
@@ -207,6 +166,7 @@ class Collection:
             ticks=self._ticks,
             undelivered=self.undelivered,
             xids=dict(self._xids),
+            energy_disagreement=dict(self._energy.disagreement),
         )
 
 
@@ -218,15 +178,3 @@ def holding_rows(ts: datetime, attribution: Attribution) -> dict[str, list[Any]]
     rows: dict[str, list[Any]] = {n: [getattr(h, n) for h in attribution.holdings] for n in names}
     rows["ts"] = [micros(ts)] * len(attribution.holdings)
     return rows
-
-
-def host_size(proc: Path = Path("/proc")) -> tuple[int | None, int | None]:
-    """The node's CPUs and memory in MiB, as the kernel counts them."""
-    try:
-        cpus = sum(
-            line.startswith("processor") for line in (proc / "cpuinfo").read_text().splitlines()
-        )
-        total = (proc / "meminfo").read_text().split("MemTotal:")[1].split()[0]
-        return cpus or None, int(total) // 1024
-    except (OSError, ValueError, IndexError):
-        return None, None

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from collector.agent.batch import Batch
-from collector.agent.collection import Collection, HostSource, Identity, Picture
+from collector.agent.collection import Collection
+from collector.agent.picture import Identity, Picture
 from collector.agent.reader import ReaderSettings, ReaderState
-from collector.host.sampler import HostSampler
-from collector.mapping.mapper import Mapper
-from collector.mapping.node import NodeMapper
+from collector.agent.sources import NodeSources
 
 # Batches kept while the writer has no room: ten minutes at the usual fifteen seconds.
 _MOST_KEPT = 40
@@ -33,8 +32,7 @@ class LocalCollector:
         clock: Callable[[], datetime],
         identity: Identity | None = None,
         settings: ReaderSettings | None = None,
-        mapper: Mapper | None = None,
-        host: HostSource | None = None,
+        sources: NodeSources | None = None,
     ) -> None:
         self._sink = deliver
         self._kept: deque[Batch] = deque()
@@ -44,8 +42,7 @@ class LocalCollector:
             settings or ReaderSettings(),
             self._offer,
             clock=clock,
-            mapper=mapper or NodeMapper(),
-            host=host or HostSampler(),
+            sources=sources,
         )
 
     def start(self) -> None:

@@ -13,19 +13,19 @@ from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
 
-from collector.agent.collection import Collection, Identity
+from collector.agent.collection import Collection
+from collector.agent.doctor import dcgm_exporters
 from collector.agent.figures import agent_families
 from collector.agent.local import node_name
+from collector.agent.picture import Identity
 from collector.agent.reader import ReaderSettings, ReaderState
 from collector.agent.sender import Sender, make_client
+from collector.agent.sources import NodeSources
 from collector.agent.spool import MOST_BYTES, Spool
 from collector.agent.web import MetricsServer
 from collector.exporter.dcgm import HostnameLabel
 from collector.exporter.family import Family, exposition
 from collector.exporter.node import NodeExporter
-from collector.host.sampler import HostSampler
-from collector.mapping.mapper import Mapper
-from collector.mapping.node import NodeMapper
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Agent:
         settings: AgentSettings,
         *,
         clock: Callable[[], datetime],
-        mapper: Mapper | None = None,
+        sources: NodeSources | None = None,
     ) -> None:
         self.spool = Spool(settings.state / "spool", most_bytes=settings.spool_bytes)
         self.sender = Sender(
@@ -84,14 +84,18 @@ class Agent:
             settings.reader,
             self.spool.keep,
             clock=clock,
-            mapper=mapper or NodeMapper(),
-            host=HostSampler(),
+            sources=sources,
         )
+        others = dcgm_exporters() if settings.dcgm_names else []
+        if others:
+            log.warning(
+                "%s publishes the DCGM names on this node already: ours stay off", others[0]
+            )
         self._exporter = NodeExporter(
             lambda: self.collection.picture,
             settings.node,
             step_s=settings.reader.intervals.load_s,
-            compatible=settings.dcgm_names,
+            compatible=settings.dcgm_names and not others,
             casing=settings.hostname_label,
         )
         self._node = settings.node

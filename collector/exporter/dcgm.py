@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from collector.agent.collection import Picture
+from collector.agent.picture import Picture
 from collector.exporter.family import Family, labels
 from collector.mapping.attribution import Holding
 from collector.telemetry.device import UNSEEN, Device, MigInstance

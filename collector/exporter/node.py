@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from collector.agent.collection import Picture
-from collector.exporter import dcgm, own
+from collector.agent.picture import Picture
+from collector.exporter import dcgm, health, own
 from collector.exporter.dcgm import HostnameLabel
 from collector.exporter.family import Family, exposition
 
@@ -44,7 +44,7 @@ class NodeExporter(Collector):
         """Everything that is known now."""
         picture = self._picture()
         age_s = self._monotonic() - picture.taken_mono_s
-        yield from own.collector_families(picture, self._kept, age_s)
+        yield from health.collector_families(picture, self._kept, age_s)
         if age_s > self._stale_s:
             return
         yield from own.inventory_families(picture, self._kept)

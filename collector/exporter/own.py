@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collector.agent.collection import Picture
-from collector.agent.reader import ReaderState
+from collector.agent.picture import Picture
 from collector.exporter.family import Family, labels
 from collector.telemetry.device import UNSEEN, Device
 from collector.telemetry.status import Status
@@ -100,18 +99,23 @@ class Labels:
         """Node, UUID, and the instance's UUID if it is one."""
         key = (device.gpu_uuid, device.mig_uuid)
         if key not in self._kept:
-            if len(self._kept) > 4096:  # instances come and go; the texts must not pile up
-                self._kept.clear()
             self._kept[key] = labels(
                 {"node": self.node, "gpu_uuid": device.gpu_uuid, "mig_uuid": device.mig_uuid}
             )
         return self._kept[key]
+
+    def forget_others(self, devices: list[DeviceTick]) -> None:
+        """Keep the texts of these only: instances come and go, and texts must not pile up."""
+        if len(self._kept) > 2 * len(devices) + 16:
+            present = {(device.gpu_uuid, device.mig_uuid) for device in devices}
+            self._kept = {key: text for key, text in self._kept.items() if key in present}
 
 
 def device_families(picture: Picture, kept: Labels) -> Iterator[Family]:
     """Every value of every device; what a tick does not have has no series."""
     if picture.tick is None:
         return
+    kept.forget_others(picture.tick.devices)
     ticks = [(kept.of(d), d) for d in picture.tick.devices if not d.gpu_uuid.startswith(UNSEEN)]
     for published in PUBLISHED:
         family = Family(f"unstrand_gpu_{published.name}", published.kind, published.help)
@@ -187,60 +191,3 @@ def _identity(device: Device) -> dict[str, str]:
         "memory_kind": "unified" if device.mem_unified else "own",
     }  # fmt: skip
     return {name: str(value) for name, value in found.items() if value is not None}
-
-
-def collector_families(picture: Picture, kept: Labels, age_s: float) -> Iterator[Family]:
-    """What the collection costs and how it is; always there, also when no GPU is."""
-    node = labels({"node": kept.node})
-    state = Family("unstrand_collector_state", "gauge", "1 for the state that the reader is in.")
-    for one in ReaderState:
-        state.add(labels({"node": kept.node, "state": str(one)}), float(one is picture.state))
-    yield state
-    for name, text, value in (
-        ("ticks_total", "Ticks read.", picture.ticks),
-        ("reader_starts_total", "Times the reader process was started.", picture.starts),
-        ("reader_hangs_total", "Times a driver call did not return.", picture.hangs),
-        ("undelivered_batches_total", "Batches that nobody could take.", picture.undelivered),
-    ):
-        yield Family(f"unstrand_collector_{name}", "counter", text, [(node, float(value))])
-    if picture.tick is not None:
-        age = Family("unstrand_collector_tick_age_seconds", "gauge", "Age of the newest tick.")
-        age.add(node, age_s)
-        yield age
-    calls = Family(
-        "unstrand_collector_driver_calls_total", "counter", "Calls of a driver function."
-    )
-    spent = Family(
-        "unstrand_collector_driver_call_seconds_total", "counter", "Time in a driver function."
-    )
-    worst = Family(
-        "unstrand_collector_driver_call_worst_seconds",
-        "gauge",
-        "Longest call of a driver function.",
-    )
-    for function, (count, total_s, worst_s) in picture.costs.items():
-        text = labels({"node": kept.node, "function": function})
-        calls.add(text, float(count))
-        spent.add(text, total_s)
-        worst.add(text, worst_s)
-    failed = Family(
-        "unstrand_collector_mapping_failed", "gauge", "1 per mapping source that fails now."
-    )
-    for source in picture.attribution.errors:
-        failed.add(labels({"node": kept.node, "mapping": source}), 1.0)
-    yield from (calls, spent, worst, failed)
-    yield from _xids(picture, kept)
-
-
-def _xids(picture: Picture, kept: Labels) -> Iterator[Family]:
-    total = Family(
-        "unstrand_gpu_xid_errors_total", "counter", "Xid errors since the collector began."
-    )
-    seen = Family(
-        "unstrand_gpu_xid_last_seen_timestamp_seconds", "gauge", "When an Xid was last seen."
-    )
-    for (gpu_uuid, code), (count, at) in picture.xids.items():
-        text = labels({"node": kept.node, "gpu_uuid": gpu_uuid, "xid": code})
-        total.add(text, float(count))
-        seen.add(text, at.timestamp())
-    yield from (total, seen)

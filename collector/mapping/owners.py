@@ -51,7 +51,7 @@ class Owners:
 
     def _identify(self, process: Process) -> Known:
         member = membership(process.cgroup)
-        if member.strange is not None:
+        if member.strange is not None and len(self.strange) < 100:
             self.strange.add(member.strange)
         environment = self._proc.environment(process.pid)
         user = self._proc.user_name(process.uid)

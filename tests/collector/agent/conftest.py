@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from collector.agent.batch import Batch, unpack
-from collector.agent.collection import Identity
 from collector.agent.local import LocalCollector
+from collector.agent.picture import Identity
 from collector.agent.reader import ReaderSettings
 from collector.agent.schedule import Intervals
 from collector.errors import AgentConflictError, BatchRefusedError

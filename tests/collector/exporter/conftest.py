@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from collector.agent.collection import Picture
+from collector.agent.picture import Picture
 from collector.agent.reader import ReaderState
 from collector.exporter.node import NodeExporter
 from collector.mapping.attribution import Attribution
