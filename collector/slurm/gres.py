@@ -32,7 +32,7 @@ def gpus_by_type(text: str) -> dict[str | None, int]:
 
 def items(text: str) -> Iterator[str]:
     """The comma-separated items without what stands in parentheses (``(S:0-1)``, ``(IDX:0,2)``)."""
-    bare = re.sub(r"\([^()]*\)", "", text)
+    bare = re.sub(r"\([^()]*\)", "", text.replace(":(null):", ":no_type:"))
     if "(" in bare or ")" in bare:
         raise MalformedError(f"Gres {shown(text)} has unbalanced parentheses")
     for item in bare.split(","):

@@ -23,7 +23,7 @@ def epoch(text: str, zone: tzinfo = UTC) -> int | None:
     """Seconds since 1970 in UTC, or None where Slurm has no instant. Raises MalformedError."""
     if text in UNSET:
         return None
-    if text.isascii() and text.isdigit() and len(text) <= 12:
+    if text.isascii() and text.isdigit() and len(text) <= 30:
         return checked(int(text), text)
     try:
         moment = datetime.fromisoformat(text)

@@ -47,15 +47,14 @@ def parse(text: str) -> Tres | None:
     """The resources in ``text``; None for an empty list. Raises MalformedError."""
     if text in ("", "(null)", "None", "N/A"):
         return None
-    seen: dict[str, str] = {}
-    for item in text.split(","):
-        name, equals, amount = item.partition("=")
-        name = name.strip()
-        if not equals or not name or not amount:
-            raise MalformedError(f"TRES list {shown(text)} holds {shown(item)}, not name=amount")
-        if seen.setdefault(name, amount) != amount:
-            raise MalformedError(f"TRES list {shown(text)} names {name} twice")
-    return _from_amounts(seen)
+    items = text.split(",")
+    try:
+        amounts = dict([item.split("=", 1) for item in items])  # noqa: C404 - half the time
+    except ValueError:
+        raise _malformed(text, items) from None
+    if len(amounts) != len(items) or "" in amounts or "" in amounts.values():
+        raise _malformed(text, items)
+    return _from_amounts(amounts)
 
 
 def render(tres: Tres) -> str:
@@ -71,19 +70,33 @@ def render(tres: Tres) -> str:
 
 
 def _from_amounts(amounts: dict[str, str]) -> Tres:
-    by_type = {
-        name.removeprefix("gres/gpu:").lower(): _count(name, amount)
-        for name, amount in amounts.items()
-        if name.startswith("gres/gpu:") and len(name) > len("gres/gpu:")
-    }
+    by_type: dict[str, int] = {}
+    shared = False
+    for name in amounts:
+        if name.startswith("gres/gpu:"):
+            by_type[name[len("gres/gpu:") :].lower()] = _count(name, amounts[name])
+        elif name.startswith(("gres/shard", "gres/mps")):
+            shared = True
     return Tres(
-        cpus=_optional(amounts, "cpu"),
-        mem_mib=_mib(amounts["mem"]) if "mem" in amounts else None,
-        nodes=_optional(amounts, "node"),
-        gpus_generic=_optional(amounts, "gres/gpu"),
-        gpus_by_type=by_type,
-        shared_gpus=any(name.startswith(("gres/shard", "gres/mps")) for name in amounts),
+        _optional(amounts, "cpu"),
+        _mib(amounts["mem"]) if "mem" in amounts else None,
+        _optional(amounts, "node"),
+        _optional(amounts, "gres/gpu"),
+        by_type,
+        shared,
     )
+
+
+def _malformed(text: str, items: list[str]) -> MalformedError:
+    names: set[str] = set()
+    for item in items:
+        name, equals, amount = item.partition("=")
+        if not equals or not name or not amount:
+            return MalformedError(f"TRES list {shown(text)} holds {shown(item)}, not name=amount")
+        if name in names:
+            return MalformedError(f"TRES list {shown(text)} names {shown(name)} twice")
+        names.add(name)
+    return MalformedError(f"TRES list {shown(text)} cannot be read")
 
 
 def _optional(amounts: dict[str, str], name: str) -> int | None:
@@ -97,6 +110,8 @@ def _count(name: str, amount: str) -> int:
 
 
 def _mib(amount: str) -> int:
+    if amount[-1:] == "M" and amount[:-1].isdigit() and len(amount) < 15 and amount.isascii():
+        return int(amount[:-1])
     match = _AMOUNT.match(amount)
     if match is None:
         raise MalformedError(f"TRES mem has the amount {shown(amount)}")

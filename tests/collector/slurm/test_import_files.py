@@ -45,7 +45,7 @@ def test_a_file_of_another_cluster_without_header_becomes_runs_jobs_and_allocati
 
 def test_suspended_time_is_held_time(site):
     site.take_in(sacct=SAMPLE, nodes=NODES)
-    # 4003 runs twice, 3,600 s each, the second time with 600 s suspended; 4004 has run 900 s so far.
+    # 4003 runs twice, 3,600 s each, once with 600 s suspended; 4004 has run 900 s so far.
     assert site.gpu_seconds() == 8 * 14_400 + 2 * 3_600 + 2 * 3_600 + 2 * 900
     assert site.store.value("SELECT suspended_s FROM job_run WHERE attempt = 2") == 600
 
