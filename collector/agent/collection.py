@@ -15,7 +15,8 @@ from collector.agent.reader import ReaderProcess, ReaderSettings, ReaderState
 from collector.agent.sources import NodeSources, host_size, unreported
 from collector.mapping.attribution import Attribution
 from collector.telemetry.energy_check import EnergyCheck
-from collector.telemetry.rows import inventory_rows, lost_of, micros, sample_rows
+from collector.telemetry.outages import Outages
+from collector.telemetry.rows import inventory_rows, micros, sample_rows
 from collector.telemetry.tick import Tick
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class Collection:
         self._sent_at_s = 0.0
         self._host_read_s = time.monotonic()
         self._ticks = 0
-        self._lost: set[str] = set()
+        self._outages = Outages()
         self._energy = EnergyCheck()
         self._xids: dict[tuple[str, int], tuple[int, datetime]] = {}
         self.undelivered = 0
@@ -134,8 +135,8 @@ class Collection:
 
     def _tables(self, tick: Tick, attribution: Attribution) -> dict[str, Any]:
         step_s = self._settings.intervals.load_s
-        tables = sample_rows(tick, attribution, step_s, self._lost)
-        self._lost = lost_of(tick)
+        tables = sample_rows(tick, attribution, step_s)
+        tables["event"] = self._outages.events(tick)
         if self._sources.host is not None:
             now_s = self._host_read_s = time.monotonic()
             tables["host_sample"] = self._sources.host.read(tick.ts, now_s, attribution, step_s)

@@ -23,7 +23,7 @@ APPENDED: dict[str, dict[str, str]] = {
         "mem_total_mib": F, "cpu_pressure_ratio": F, "mem_pressure_ratio": F,
         "io_pressure_ratio": F, "net_rx_bytes": F, "net_tx_bytes": F,
     },
-    "event": {"ts": AT, "kind": T, "gpu_uuid": T, "code": I, "text": T},
+    "event": {"ts": AT, "kind": T, "gpu_uuid": T, "code": I, "fatal": B, "text": T},
 }  # fmt: skip
 
 # Snapshots: compared with what is open in the store.

@@ -98,11 +98,13 @@ def _validity(work: Work, batch: Batch, kind: _Kind) -> int:
         f"AND (node = ? OR {_among(kind, found)}) AND source = ?",
         [batch.cluster, batch.node, *_values(kind, found), SOURCE],
     )
+    back = _back(batch) if kind.table == "device_seen" else set()
     known = {tuple(row[name] for name in kind.key): row for row in open_rows}
     fresh = []
     for record in found:
         before = known.pop(tuple(record[name] for name in kind.key), None)
         same = before is not None and before["node"] == batch.node
+        same = same and record.get("gpu_uuid") not in back
         if same and before is not None and all(before[name] == record[name] for name in names):
             continue
         if before is not None:
@@ -114,6 +116,13 @@ def _validity(work: Work, batch: Batch, kind: _Kind) -> int:
             if row["node"] == batch.node:
                 _close(work, batch, kind, row, _when(batch))
     return _append(work, batch, kind.table, fresh, with_node=True)
+
+
+def _back(batch: Batch) -> set[str]:
+    """GPUs that are in order again: a new stay at the node begins, which ends their outage."""
+    events = batch.tables.get("event", {})
+    pairs = zip(events.get("kind", []), events.get("gpu_uuid", []), strict=False)
+    return {gpu_uuid for kind, gpu_uuid in pairs if kind == "gpu_back"}
 
 
 def _among(kind: _Kind, found: Sequence[dict[str, Any]]) -> str:

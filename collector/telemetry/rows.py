@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,10 +44,8 @@ def micros(at: datetime) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
-def sample_rows(
-    tick: Tick, attribution: Attribution, step_s: float, lost_before: Collection[str] = ()
-) -> Tables:
-    """`sample`, `process_sample` and `event` rows of one tick; a loss is told of once."""
+def sample_rows(tick: Tick, attribution: Attribution, step_s: float) -> Tables:
+    """`sample` and `process_sample` rows of one tick."""
     index = {device.gpu_uuid: device.gpu_index for device in tick.inventory}
     places = attribution.by_place()
     sample: Columns = {name: [] for name in _sample_columns()}
@@ -70,7 +67,7 @@ def sample_rows(
             )  # fmt: skip
             for name, value in zip(_PROCESS_COLUMNS, row, strict=True):
                 process[name].append(value)
-    return {"sample": sample, "process_sample": process, "event": _events(tick, lost_before)}
+    return {"sample": sample, "process_sample": process}
 
 
 _PROCESS_COLUMNS = (
@@ -120,21 +117,6 @@ def _only(places: dict[Place, list[Holding]], place: Place) -> str | None:
     """The holder of a device that has exactly one."""
     holders = places.get(place, ())
     return holders[0].key if len(holders) == 1 else None
-
-
-def lost_of(tick: Tick) -> set[str]:
-    """GPUs that are known by name and do not answer."""
-    lost = (device.gpu_uuid for device in tick.inventory if device.status is Status.LOST)
-    return {gpu_uuid for gpu_uuid in lost if not gpu_uuid.startswith(UNSEEN)}
-
-
-def _events(tick: Tick, lost_before: Collection[str]) -> Columns:
-    lost = sorted(lost_of(tick) - set(lost_before))
-    rows: list[tuple[int, str, str | None, int | None]]
-    rows = [(micros(e.ts), "xid", e.gpu_uuid, e.code) for e in tick.events]
-    rows += [(micros(tick.ts), "gpu_lost", gpu_uuid, None) for gpu_uuid in lost]
-    names = ("ts", "kind", "gpu_uuid", "code")
-    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
 def inventory_rows(

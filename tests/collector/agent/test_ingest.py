@@ -146,6 +146,17 @@ def test_a_changed_index_closes_the_row_and_opens_one(ingest, store, a_batch):
     ]
 
 
+def test_a_gpu_that_is_back_begins_a_new_stay_which_ends_its_outage(ingest, store, a_batch):
+    ingest(a_batch(1, tables={"device_seen": seen()}))
+    back = {"ts": [micros(later(60))], "kind": ["gpu_back"], "gpu_uuid": [GPU]}
+    ingest(a_batch(2, tables={"device_seen": seen(later(60)), "event": back}))
+    rows = store.rows("SELECT valid_from, valid_to FROM device_seen ORDER BY valid_from")
+    assert rows == [
+        {"valid_from": NOW, "valid_to": later(60)},
+        {"valid_from": later(60), "valid_to": None},
+    ]
+
+
 def test_a_gpu_that_moved_to_another_node_is_in_one_place_at_a_time(ingest, store, a_batch):
     ingest(a_batch(1, tables={"device_seen": seen()}))
     ingest(a_batch(1, node="n2", tables={"device_seen": seen(later(60))}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,15 @@ def test_a_reader_that_is_killed_is_started_again(collector, quick, until, stub_
     until(lambda: made.picture.starts >= 2)
     before = made.picture.ticks
     until(lambda: made.picture.ticks > before)
+
+
+def test_the_reader_is_a_new_interpreter_and_no_fork(
+    collector, quick, until, stub_library, scenario
+):
+    made = collector(quick(library=stub_library))
+    until(lambda: made.picture.ticks >= 1)
+    command = Path(f"/proc/{made._collection._reader.pid}/cmdline").read_bytes().split(b"\0")
+    assert command[1:3] == [b"-m", b"collector.agent.child"]
 
 
 def test_a_driver_that_goes_away_and_comes_back_is_found_again(

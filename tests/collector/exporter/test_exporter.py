@@ -120,6 +120,23 @@ def test_an_xid_is_a_counter_with_the_time_it_was_last_seen(series, picture):
     )
 
 
+def test_no_label_of_ours_collides_with_one_that_a_scrape_adds(exporter, picture):
+    body = exporter(picture()).exposition(None)[0].decode()
+    used = {
+        label
+        for family in text_string_to_metric_families(body)
+        for sample in family.samples
+        for label in sample.labels
+    }
+    assert not used & {"job", "instance", "pod", "namespace", "container", "service", "endpoint"}
+
+
+def test_every_series_says_of_which_node_it_is(exporter, picture):
+    body = exporter(picture()).exposition(None)[0].decode()
+    for family in text_string_to_metric_families(body):
+        assert all(sample.labels["node"] == "n1" for sample in family.samples), family.name
+
+
 def test_every_published_metric_exists_and_every_name_is_used_once():
     names = [published.name for published in PUBLISHED]
     assert len(set(names)) == len(names)

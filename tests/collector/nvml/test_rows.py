@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from collector.mapping.attribution import Attribution, Holding, ProcessOwner
+from collector.telemetry.outages import Outages
 from collector.telemetry.rows import inventory_rows, micros, sample_rows
 from collector.telemetry.tick import decode
 
@@ -75,16 +76,62 @@ def test_a_sample_of_a_healthy_gpu_has_no_remark(read):
     assert rows(sample_rows(read(), Attribution(), 15.0), "sample")[0]["status"] is None
 
 
-def test_a_lost_gpu_still_has_its_row_and_the_loss_is_told_of_once(read, scenario):
-    scenario.set({"gpu0.lost": 1})
-    scenario.set({"gpu0.lost": None})
+def test_a_lost_gpu_still_has_its_row(read, scenario):
     read()
     scenario.set({"gpu0.lost": 1})
-    first = sample_rows(read(), Attribution(), 15.0)
-    assert rows(first, "sample")[0]["status"] == "device=lost"
-    assert [e["kind"] for e in rows(first, "event")] == ["gpu_lost"]
-    again = sample_rows(read(), Attribution(), 15.0, {GPU})
-    assert rows(again, "event") == []
+    row = rows(sample_rows(read(), Attribution(), 15.0), "sample")[0]
+    assert (row["gpu_uuid"], row["status"], row["util_ratio"]) == (GPU, "device=lost", None)
+
+
+def told(outages, tick):
+    events = outages.events(tick)
+    return list(zip(events["kind"], events["code"], events["fatal"], strict=True))
+
+
+def test_a_loss_is_told_of_once_and_so_is_its_end(read, scenario):
+    outages = Outages()
+    assert told(outages, read()) == []
+    scenario.set({"gpu0.lost": 1})
+    assert told(outages, read()) == [("gpu_lost", None, True)]
+    assert told(outages, read()) == []
+    scenario.set({"gpu0.lost": 0})
+    assert told(outages, read()) == [("gpu_back", None, False)]
+    assert told(outages, read()) == []
+
+
+def test_an_xid_that_needs_a_reset_is_fatal_until_the_counters_start_over(read, scenario):
+    outages = Outages()
+    read()
+    scenario.set({"xid": "0,119,1", "gpu.util": 0})
+    assert told(outages, read()) == [("xid", 119, True)]
+    assert told(outages, read()) == []
+    scenario.set({"gpu.energy_mj": 5})
+    assert told(outages, read()) == [("gpu_back", None, False)]
+
+
+def test_an_xid_of_a_program_leaves_the_gpu_in_order(read, scenario):
+    outages = Outages()
+    read()
+    scenario.set(xid="0,31,1")
+    assert told(outages, read()) == [("xid", 31, False)]
+    assert told(outages, read()) == []
+
+
+def test_a_gpu_that_works_again_after_a_fatal_xid_is_back(read, scenario, clock):
+    outages = Outages()
+    read()
+    scenario.set(xid="0,79,1")
+    assert told(outages, read()) == [("xid", 79, True)]
+    assert told(outages, read()) == [], "what was running shows use for a moment longer"
+    clock.seconds += 60
+    assert told(outages, read()) == [("gpu_back", None, False)]
+
+
+def test_a_platform_that_answers_nothing_has_a_row_and_no_value(read, scenario):
+    scenario.only({"count": 1})
+    row = rows(sample_rows(read(), Attribution(), 15.0), "sample")[0]
+    assert [row[name] for name in ("util_ratio", "mem_used_mib", "power_mw")] == [None] * 3
+    assert "util_ratio=not_supported" in row["status"]
 
 
 def test_the_inventory_counts_gpus_by_model_and_keeps_index_as_an_attribute(read, scenario):

@@ -81,6 +81,12 @@ def test_a_gpu_that_leaves_the_count_is_lost_and_not_forgotten(read, scenario):
     assert [d.status for d in read().inventory] == [Status.OK, Status.OK]
 
 
+def test_a_gpu_that_is_plugged_in_later_is_there_at_the_next_tick(read, scenario):
+    read()
+    scenario.set(count=2)
+    assert len(read().inventory) == 2
+
+
 def test_a_gpu_that_is_lost_before_it_was_ever_seen_is_reported_without_a_uuid(read, scenario):
     scenario.set({"gpu0.lost": 1})
     tick = read()
