@@ -1,0 +1,157 @@
+"""The machines that a replay runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_advisor.engine.errors import ClusterError
+from scheduler_advisor.engine.hashes import digest
+from scheduler_advisor.engine.limits import Limit, Outage, Partition, Reservation
+
+UNLIMITED = 1 << 50  # CPUs and memory of nodes whose inventory does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Nodes in the order that "lowest node" means, and the rules that bind jobs to them."""
+
+    names: tuple[str, ...]
+    gpus: NDArray[np.int64]
+    cpu_milli: NDArray[np.int64]
+    mem_mib: NDArray[np.int64]
+    gpu_model: tuple[str, ...]
+    leaf: tuple[str, ...]
+    features: tuple[frozenset[str], ...]
+    partitions: tuple[Partition, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    headroom_gpus: int = 0
+    index: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", {name: at for at, name in enumerate(self.names)})
+        if len(self.index) != len(self.names):
+            raise ClusterError("cluster: two nodes have the same name")
+        for column in ("gpus", "cpu_milli", "mem_mib", "gpu_model", "leaf", "features"):
+            if len(getattr(self, column)) != len(self.names):
+                raise ClusterError(f"cluster: {column} has not one value per node")
+        for rule in (*self.partitions, *self.reservations):
+            self._known(rule.name, rule.nodes)
+        for outage in self.outages:
+            self._known("outage", (outage.node,))
+
+    @classmethod
+    def build(
+        cls,
+        gpus: Sequence[int],
+        names: Sequence[str] | None = None,
+        cpu_milli: Sequence[int] | None = None,
+        mem_mib: Sequence[int] | None = None,
+        gpu_model: Sequence[str] | None = None,
+        leaf: Sequence[str] | None = None,
+        features: Sequence[frozenset[str]] | None = None,
+        **rules: object,
+    ) -> Cluster:
+        """A cluster from columns; what is left out is unlimited or unnamed."""
+        size = len(gpus)
+        full = np.full(size, UNLIMITED, np.int64)
+        return cls(
+            names=tuple(names) if names is not None else tuple(f"n{i:05d}" for i in range(size)),
+            gpus=np.asarray(gpus, np.int64),
+            cpu_milli=full if cpu_milli is None else np.asarray(cpu_milli, np.int64),
+            mem_mib=full if mem_mib is None else np.asarray(mem_mib, np.int64),
+            gpu_model=("",) * size if gpu_model is None else tuple(gpu_model),
+            leaf=("",) * size if leaf is None else tuple(leaf),
+            features=(frozenset(),) * size if features is None else tuple(features),
+            **rules,  # type: ignore[arg-type]
+        )
+
+    @classmethod
+    def pool(cls, gpus: int) -> Cluster:
+        """Interchangeable GPUs without nodes: every job fits where enough of them are free."""
+        return cls.build([gpus], names=["pool"])
+
+    @classmethod
+    def uniform(cls, nodes: int, gpus: int) -> Cluster:
+        """`nodes` equal nodes of `gpus` GPUs."""
+        return cls.build([gpus] * nodes)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def total_gpus(self) -> int:
+        return int(self.gpus.sum())
+
+    def with_nodes(self, change: int, like: str | None = None) -> Cluster:
+        """The same cluster with nodes added (copies of `like`, by default the last node), or with
+        the last nodes that are alike `like` removed: would buying more fix it?"""
+        model = self.index[like] if like is not None else len(self) - 1
+        if change >= 0:
+            keep = [*range(len(self)), *[model] * change]
+            names = (*self.names, *_fresh_names(self, change))
+        else:
+            alike = [node for node in range(len(self)) if self._alike(node, model)]
+            if len(alike) < -change:
+                raise ClusterError(f"cluster: only {len(alike)} nodes are like {self.names[model]}")
+            gone = set(alike[change:])
+            keep = [node for node in range(len(self)) if node not in gone]
+            names = tuple(self.names[node] for node in keep)
+        added = names[len(self) :] if change > 0 else ()
+        return replace(
+            self,
+            names=names,
+            gpus=self.gpus[keep],
+            cpu_milli=self.cpu_milli[keep],
+            mem_mib=self.mem_mib[keep],
+            gpu_model=tuple(self.gpu_model[node] for node in keep),
+            leaf=tuple(self.leaf[node] for node in keep),
+            features=tuple(self.features[node] for node in keep),
+            partitions=tuple(
+                part.with_nodes(names, added if self.names[model] in part.nodes else ())
+                for part in self.partitions
+            ),
+            reservations=tuple(held.with_nodes(names) for held in self.reservations),
+            outages=tuple(outage for outage in self.outages if outage.node in set(names)),
+        )
+
+    @property
+    def hash(self) -> str:
+        """Equal for equal clusters."""
+        return digest(
+            self.names,
+            self.gpus,
+            self.cpu_milli,
+            self.mem_mib,
+            self.gpu_model,
+            self.leaf,
+            tuple(tuple(sorted(names)) for names in self.features),
+            self.partitions,
+            self.limits,
+            self.reservations,
+            self.outages,
+            self.headroom_gpus,
+        )
+
+    def _alike(self, one: int, other: int) -> bool:
+        columns = (self.gpus, self.cpu_milli, self.mem_mib, self.gpu_model, self.features)
+        return all(column[one] == column[other] for column in columns)
+
+    def _known(self, rule: str, nodes: Sequence[str]) -> None:
+        for node in nodes:
+            if node not in self.index:
+                raise ClusterError(f"cluster: {rule} names node {node}, which is not there")
+
+
+def _fresh_names(cluster: Cluster, count: int) -> tuple[str, ...]:
+    taken, names, number = set(cluster.names), [], 0
+    while len(names) < count:
+        if (name := f"added{number:05d}") not in taken:
+            names.append(name)
+        number += 1
+    return tuple(names)

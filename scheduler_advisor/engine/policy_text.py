@@ -1,0 +1,139 @@
+"""Policies as text: presets by name, TOML files, and `key=value` changes."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.policy import (
+    Backfill,
+    Order,
+    Placement,
+    Policy,
+    Preemption,
+    Ties,
+)
+
+KEYS: Mapping[str, str] = {
+    "order": "order",
+    "backfill": "backfill",
+    "backfill.kind": "backfill",
+    "backfill.depth": "backfill_depth",
+    "backfill.max_limit_s": "backfill_max_limit_s",
+    "gang": "gang",
+    "gang.on": "gang",
+    "gang.timeout_s": "gang_timeout_s",
+    "placement": "placement",
+    "placement.kind": "placement",
+    "placement.ties": "placement_ties",
+    "preemption": "preemption",
+    "preemption.kind": "preemption",
+    "seed": "seed",
+}
+CHOICES: Mapping[str, type[StrEnum]] = {
+    "order": Order,
+    "backfill": Backfill,
+    "placement": Placement,
+    "placement_ties": Ties,
+    "preemption": Preemption,
+}
+SHORT = {"sjf": "sjf-limit"}
+LATER_ORDERS = ("multifactor", "fair-share", "drf", "sjf-predicted", "las")
+LATER_TABLES = ("quota", "preemption", "topology", "defrag", "sharing", "elastic")
+LATER_PRESETS = ("slurm", "volcano", "yarn-capacity", "kueue", "kai", "singularity")
+PRESETS: Mapping[str, Policy] = {
+    "fifo": Policy(),
+    "easy": Policy(backfill=Backfill.EASY),
+    "conservative": Policy(backfill=Backfill.CONSERVATIVE),
+    "conservative-compress": Policy(backfill=Backfill.CONSERVATIVE_COMPRESS),
+    "greedy": Policy(backfill=Backfill.GREEDY),
+    "sjf": Policy(order=Order.SJF_LIMIT),
+}
+
+
+def preset(name: str) -> Policy:
+    """The policy of that name: a preset, or the name of an order."""
+    if name in PRESETS:
+        return PRESETS[name]
+    if name in LATER_PRESETS:
+        raise PolicyError(f"policy: the preset {name} is not there yet; known: {sorted(PRESETS)}")
+    if name in tuple(Order):
+        return Policy(order=Order(name))
+    raise PolicyError(f"policy: no preset {name}; known: {sorted(PRESETS)}, or a .toml file")
+
+
+def from_toml(text: str) -> Policy:
+    """A policy from TOML; keys before a dot are tables, `kind` names the part itself."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"policy: not TOML: {error}") from error
+    base = Policy()
+    if "preset" in tables:
+        base = preset(str(tables.pop("preset")))
+    return base.with_values(dict(_flat(tables)))
+
+
+def to_toml(policy: Policy) -> str:
+    """The TOML that `from_toml` reads back to an equal policy."""
+    lines = [f'order = "{policy.order}"', f"seed = {policy.seed}", ""]
+    lines += ["[backfill]", f'kind = "{policy.backfill}"', f"depth = {policy.backfill_depth}"]
+    lines += [f"max_limit_s = {policy.backfill_max_limit_s}", ""]
+    lines += ["[gang]", f"on = {str(policy.gang).lower()}", f"timeout_s = {policy.gang_timeout_s}"]
+    lines += ["", "[placement]", f'kind = "{policy.placement}"']
+    lines += [f'ties = "{policy.placement_ties}"', "", "[preemption]"]
+    lines += [f'kind = "{policy.preemption}"']
+    return "\n".join(lines) + "\n"
+
+
+def parsed(values: Mapping[str, object]) -> dict[str, Any]:
+    """Field values of `Policy` from keys and texts of the command line."""
+    changes: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in KEYS:
+            raise PolicyError(_unknown_key(key))
+        name = KEYS[key]
+        changes[name] = _value(key, name, value)
+    return changes
+
+
+def _value(key: str, name: str, value: object) -> object:
+    if name in CHOICES:
+        return _choice(key, CHOICES[name], str(value))
+    if name == "gang":
+        text = str(value).lower()
+        if text not in ("true", "false"):
+            raise PolicyError(f"policy: {key} = {value}; must be true or false")
+        return text == "true"
+    try:
+        return int(str(value))
+    except ValueError:
+        raise PolicyError(f"policy: {key} = {value}; must be a whole number") from None
+
+
+def _choice(key: str, choices: type[StrEnum], text: str) -> StrEnum:
+    text = SHORT.get(text, text)
+    if text in LATER_ORDERS and choices is Order:
+        raise PolicyError(f"policy: {key} = {text} is not there yet; known: {list(Order)}")
+    try:
+        return choices(text)
+    except ValueError:
+        known = ", ".join(choices)
+        raise PolicyError(f"policy: {key} = {text} is not one of {known}") from None
+
+
+def _unknown_key(key: str) -> str:
+    if key.split(".")[0] in LATER_TABLES:
+        return f"policy: {key} is not there yet; known keys: {', '.join(sorted(KEYS))}"
+    return f"policy: no key {key}; known keys: {', '.join(sorted(KEYS))}"
+
+
+def _flat(tables: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in tables.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
