@@ -66,10 +66,13 @@ SELECT $1 AS cluster, job_id, name, account, user_name, project, qos,
   req_mem_mib, limit_s, $2 AS source
 FROM slurm_job ORDER BY submit_at, job_id
 """
-# The controller's own split of a run over its nodes is better than the rule's: only the end is new.
+# The controller's own split of a run is better than the rule's, while accounting still names the
+# same number of GPUs: then only the end is new.
 _KEEP_EXACT = """
-DELETE FROM slurm_allocation WHERE source <> ? AND run_id IN (
-  SELECT run_id FROM allocation WHERE cluster = ? AND source = ?)
+DELETE FROM slurm_allocation WHERE source <> $1 AND run_id IN (
+  SELECT a.run_id FROM allocation AS a JOIN slurm_run AS r USING (run_id)
+  WHERE a.cluster = $2 AND a.source = $1
+  GROUP BY a.run_id HAVING sum(a.gpus) = any_value(r.gpus))
 """
 _END_EXACT = """
 UPDATE allocation SET end_at = r.end_at FROM slurm_run AS r
@@ -128,7 +131,7 @@ def write(work: Work, cluster: str, runs: pa.Table, allocations: pa.Table) -> Wr
     work.execute(_INSERT_RUNS, [cluster, SOURCE])
     work.execute(_DELETE_OVERTAKEN, [cluster])
     work.execute(_NUMBER_ATTEMPTS, [cluster])
-    work.execute(_KEEP_EXACT, [EXACT, cluster, EXACT])
+    work.execute(_KEEP_EXACT, [EXACT, cluster])
     work.execute(_DELETE_ALLOCATIONS, [cluster, EXACT])
     work.execute(_END_EXACT, [cluster, EXACT])
     work.execute(_INSERT_ALLOCATIONS, [cluster])
