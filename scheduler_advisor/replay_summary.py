@@ -1,0 +1,80 @@
+"""The figures of one replay that people compare policies by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_advisor.engine.outcome import STATES, Outcome
+from scheduler_advisor.readers.jobs import JobsRead
+
+_SHORT_S = 10  # run times below it count as 10 s in the bounded slowdown (Feitelson 2001)
+
+
+def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, Any]:
+    """Counts, distributions of wait, completion time and bounded slowdown, and cluster totals.
+
+    Percentiles interpolate linearly. A figure that no job gives is None. ``occupancy_ratio``: held
+    over installed GPU-seconds from the first submit to the last end; ``goodput_ratio``: the part of
+    it in which finished jobs got on with their work.
+    """
+    jobs, done = outcome.jobs, outcome.started
+    wait = outcome.wait
+    end = outcome.end[done]
+    completion = end - jobs.submit[done]
+    run = np.maximum(jobs.run[done], _SHORT_S)
+    slowdown = np.maximum(completion / run, 1.0)
+    first = int(jobs.submit.min()) if len(jobs) else 0
+    makespan = int(end.max()) - first if len(end) else None
+    installed = None if not makespan else outcome.cluster.total_gpus * makespan
+    useful = float((jobs.run[done] * _held_gpus(outcome)[done]).sum())
+    return {
+        "jobs": _counts(outcome, read),
+        "wait_s": _spread(wait),
+        "completion_s": _spread(completion),
+        "bounded_slowdown": _spread(slowdown),
+        "makespan_s": makespan,
+        "installed_gpu_hours": None if installed is None else installed / 3600,
+        "held_gpu_hours": outcome.held_gpu_s / 3600,
+        "useful_gpu_hours": useful / 3600,
+        "occupancy_ratio": None if installed is None else outcome.held_gpu_s / installed,
+        "goodput_ratio": None if installed is None else useful / installed,
+        "preemptions": int(outcome.preemptions.sum()),
+        "lost_gpu_hours": float((outcome.lost_s * _held_gpus(outcome)).sum()) / 3600,
+        "deadlocks": len(outcome.deadlocks),
+        "observed_wait_s": _observed(read),
+    }
+
+
+def _counts(outcome: Outcome, read: JobsRead | None) -> dict[str, Any]:
+    states = np.bincount(outcome.state, minlength=len(STATES))
+    counts: dict[str, Any] = {str(state): int(states[i]) for i, state in enumerate(STATES)}
+    if read is not None:
+        counts = {"read": read.kept, "skipped": dict(read.dropped), **counts}
+    return counts
+
+
+def _held_gpus(outcome: Outcome) -> NDArray[np.float64]:
+    """GPUs that each job holds; a shared one in parts."""
+    jobs = outcome.jobs
+    return np.where(jobs.gpu_milli > 0, jobs.tasks * jobs.gpu_milli / 1000, jobs.gpus)
+
+
+def _spread(values: NDArray[Any]) -> dict[str, float | None]:
+    if not len(values):
+        return {"mean": None, "p50": None, "p95": None, "max": None}
+    p50, p95 = np.percentile(values, [50, 95])
+    return {
+        "mean": float(values.mean()),
+        "p50": float(p50),
+        "p95": float(p95),
+        "max": float(values.max()),
+    }
+
+
+def _observed(read: JobsRead | None) -> dict[str, float | None] | None:
+    if read is None or read.observed_wait_s is None:
+        return None
+    return _spread(read.observed_wait_s)
