@@ -13,7 +13,7 @@ from collector.agent.batch import Batch
 from collector.agent.picture import Identity, Picture
 from collector.agent.reader import ReaderProcess, ReaderSettings, ReaderState
 from collector.agent.sources import NodeSources, host_size, unreported
-from collector.mapping.attribution import Attribution
+from collector.mapping.attribution import Attribution, Holding
 from collector.telemetry.energy_check import EnergyCheck
 from collector.telemetry.outages import Outages
 from collector.telemetry.rows import inventory_rows, micros, sample_rows
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # Snapshots are sent on change, and this often anyway: a service that lost its store learns anew.
 _SNAPSHOT_S = 600.0
+# Holders are sent on change, and this often anyway.
+HOLDING_S = 60.0
 
 
 class Collection:
@@ -48,6 +50,8 @@ class Collection:
         self._sequence = 0
         self._sent_inventory: list[Any] | None = None
         self._sent_at_s = 0.0
+        self._sent_holdings: tuple[Holding, ...] | None = None
+        self._held_at_s = 0.0
         self._host_read_s = time.monotonic()
         self._ticks = 0
         self._outages = Outages()
@@ -144,9 +148,12 @@ class Collection:
             del tables["event"]
         if not any(tables["process_sample"].values()):
             del tables["process_sample"]
-        if attribution.age_s == 0:  # an old answer must neither close nor extend anything
-            tables["holding"] = holding_rows(tick.ts, attribution)
         now = time.monotonic()
+        anew = attribution.holdings != self._sent_holdings or now - self._held_at_s > HOLDING_S
+        # An old answer must neither close nor extend anything.
+        if attribution.age_s == 0 and anew:
+            tables["holding"] = holding_rows(tick.ts, attribution)
+            self._sent_holdings, self._held_at_s = attribution.holdings, now
         if tick.inventory != self._sent_inventory or now - self._sent_at_s > _SNAPSHOT_S:
             cpus, mem_mib = host_size()
             tables |= inventory_rows(tick.ts, tick.inventory, cpus=cpus, mem_mib=mem_mib)

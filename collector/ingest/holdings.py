@@ -14,6 +14,8 @@ from collector.ingest.runs import SLURM
 from collector.store import Work
 
 SOURCE = "agent"
+# Agents tell of holders on change, and once a minute: silence for longer is a gap, not holding on.
+_TOLD_EVERY = timedelta(seconds=60)
 
 
 def merge(work: Work, batch: Batch) -> int:
@@ -33,9 +35,17 @@ def merge(work: Work, batch: Batch) -> int:
             rows += _open(work, batch, run_id, places)
         rows += _allocate(work, batch, run_id, places, now)
         _extend(work, batch, run_id, now)
-    for run_id in known.values():
-        _close(work, batch, run_id)
+    if known:
+        before = now - _step(batch)
+        for run_id in known.values():
+            _close(work, batch, run_id, before)
     return rows
+
+
+def _step(batch: Batch) -> timedelta:
+    """Between two ticks of the agent: at the tick before, an ended holder was still there."""
+    steps = batch.tables.get("sample", {}).get("step_s") or [0.0]
+    return timedelta(seconds=max(steps))
 
 
 def _open_runs(work: Work, batch: Batch) -> dict[str, str]:
@@ -106,17 +116,15 @@ def _extend(work: Work, batch: Batch, run_id: str, now: datetime) -> None:
     )
 
 
-def _close(work: Work, batch: Batch, run_id: str) -> None:
-    """It is not in the snapshot any more: it held until it was last seen."""
-    until = "(SELECT last_known_at FROM job_run r WHERE r.cluster = ? AND r.run_id = ?)"
+def _close(work: Work, batch: Batch, run_id: str, before: datetime) -> None:
+    """It is not in the snapshot any more: it held until the tick ``before``, unless the agent was
+    silent meanwhile; then until it was last told of."""
     key = [batch.cluster, run_id]
-    work.execute(
-        f"UPDATE allocation SET end_at = {until} WHERE cluster = ? AND run_id = ? "
-        "AND end_at IS NULL",
-        [*key, *key],
-    )
-    work.execute(
-        "UPDATE job_run SET end_at = last_known_at, state = 'COMPLETED' "
-        "WHERE cluster = ? AND run_id = ? AND end_at IS NULL",
-        key,
-    )
+    told = work.value("SELECT last_known_at FROM job_run WHERE cluster = ? AND run_id = ?", key)
+    until = max(told, before) if before - told <= _TOLD_EVERY + _step(batch) else told
+    for table, more in (("allocation", ""), ("job_run", ", state = 'COMPLETED'")):
+        work.execute(
+            f"UPDATE {table} SET end_at = ?{more} "
+            "WHERE cluster = ? AND run_id = ? AND end_at IS NULL",
+            [until, *key],
+        )

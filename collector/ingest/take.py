@@ -32,9 +32,8 @@ def take(work: Work, batch: Batch, now: datetime) -> int:
     taken, AgentConflictError while another agent speaks for the node.
     """
     _check_clock(batch, now)
-    if _taken(work, batch):
+    if _taken(work, batch, now):
         return 0
-    _check_agent(work, batch, now)
     resolved = runs.resolve(work, batch)
     rows = sum(
         work.append(table, _table(table, columns, batch, resolved))
@@ -80,27 +79,26 @@ def _check_clock(batch: Batch, now: datetime) -> None:
         )
 
 
-def _taken(work: Work, batch: Batch) -> bool:
-    found = work.value(
-        "SELECT 1 FROM ingest_batch WHERE node = ? AND agent_id = ? AND boot_id = ? "
-        "AND sequence = ? LIMIT 1",
-        [batch.node, batch.agent_id, batch.boot_id, batch.sequence],
+def _taken(work: Work, batch: Batch, now: datetime) -> bool:
+    """Whether the batch is in already; raises AgentConflictError while another agent is alive."""
+    found = work.rows(
+        "SELECT agent_id, max(ts) AS heard, "
+        "bool_or(agent_id = $2 AND boot_id = $3 AND sequence = $4) AS same FROM ingest_batch "
+        "WHERE node = $1 AND (ts > $5 OR (agent_id = $2 AND boot_id = $3 AND sequence = $4)) "
+        "GROUP BY agent_id",
+        [batch.node, batch.agent_id, batch.boot_id, batch.sequence, now - ALIVE],
     )
-    return found is not None
-
-
-def _check_agent(work: Work, batch: Batch, now: datetime) -> None:
-    other = work.rows(
-        "SELECT agent_id, max(ts) AS heard FROM ingest_batch "
-        "WHERE node = ? AND agent_id <> ? AND ts > ? GROUP BY agent_id LIMIT 1",
-        [batch.node, batch.agent_id, now - ALIVE],
-    )
-    if other:
+    if any(row["same"] for row in found):
+        return True
+    others = [row for row in found if row["agent_id"] != batch.agent_id]
+    if others:
         raise AgentConflictError(
-            f"agent {other[0]['agent_id']} spoke for {batch.node} at {other[0]['heard']:%H:%M:%S}, "
-            f"now {batch.agent_id} does, too: stop one of them (or give each node a name of its "
-            f"own with --node); it is taken {ALIVE.seconds} s after the other fell silent"
+            f"agent {others[0]['agent_id']} spoke for {batch.node} at "
+            f"{others[0]['heard']:%H:%M:%S}, now {batch.agent_id} does, too: stop one of them (or "
+            "give each node a name of its own with --node); it is taken "
+            f"{ALIVE.seconds} s after the other fell silent"
         )
+    return False
 
 
 def _table(table: str, columns: Columns, batch: Batch, resolved: runs.Resolved) -> pa.Table:

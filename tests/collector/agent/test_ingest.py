@@ -221,14 +221,19 @@ def test_a_pod_that_holds_a_gpu_without_a_process_is_an_allocation(ingest, store
     ]
 
 
-def test_a_pod_that_let_go_held_until_it_was_last_seen(ingest, store, a_batch):
+@pytest.mark.parametrize(("seen_missing", "end"), [(75, 60), (120, 105), (3600, 60)])
+def test_a_pod_that_let_go_held_until_the_tick_before_and_never_through_a_silence(
+    ingest, store, a_batch, seen_missing, end
+):
     ingest(a_batch(1, tables={"holding": holding()}))
-    ingest(a_batch(2, at=later(60), tables={"holding": holding(later(60))}))
-    ingest(a_batch(3, at=later(120), tables={"holding": NOBODY}))
+    ingest(a_batch(2, at=later(60), tables={"holding": holding(later(60))}), now=later(60))
+    last = a_batch(3, at=later(seen_missing))
+    last.tables["holding"] = NOBODY
+    ingest(last, now=later(seen_missing))
     assert store.rows("SELECT start_at, end_at FROM job_run") == [
-        {"start_at": NOW, "end_at": later(60)}
+        {"start_at": NOW, "end_at": later(end)}
     ]
-    assert store.rows("SELECT end_at FROM allocation") == [{"end_at": later(60)}]
+    assert store.rows("SELECT end_at FROM allocation") == [{"end_at": later(end)}]
 
 
 def test_a_pod_of_the_same_name_that_comes_back_is_a_run_of_its_own(ingest, store, a_batch):
