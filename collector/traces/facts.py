@@ -18,12 +18,24 @@ _MILLI = 1000
 _STAMP = pa.timestamp("us")  # without a zone, as the store keeps UTC
 
 
-def with_starts(trace: Trace, starts: Mapping[str, int]) -> Trace:
-    """The trace with start seconds by job id; a job without one never started."""
-    found = [starts.get(name) for name in trace.column("job_id")]
-    start = pa.array(found, pa.int64())
-    end = pc.add(start, trace.jobs.column("run_s").combine_chunks())
-    jobs = _set(_set(trace.jobs, "start_s", start), "end_s", end)
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """When a job ran in a replay, and the node of each GPU that it held."""
+
+    start_s: int
+    end_s: int
+    node_names: tuple[str, ...] = ()
+
+
+def with_starts(trace: Trace, runs: Mapping[str, SimulatedRun]) -> Trace:
+    """The trace with starts by job id; a job without one never started."""
+    found = [runs.get(name) for name in trace.column("job_id")]
+    start = pa.array([None if run is None else run.start_s for run in found], pa.int64())
+    names = [list(run.node_names) if run is not None and run.node_names else None for run in found]
+    jobs = _set(trace.jobs, "start_s", start)
+    end = pa.array([None if run is None else run.end_s for run in found], pa.int64())
+    jobs = _set(jobs, "end_s", end)
+    jobs = _set(jobs, "node_names", pa.array(names, pa.list_(pa.string())))
     return replace(trace, jobs=jobs)
 
 

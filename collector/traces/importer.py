@@ -68,13 +68,13 @@ def import_trace(  # noqa: PLR0913 - each is an option of the command
     now: datetime,
     nodes: Path | Sequence[NodeSpec] | None = None,
     origin: datetime | None = None,
-    simulated: Mapping[str, int] | None = None,
+    simulated: Mapping[str, facts.SimulatedRun] | None = None,
 ) -> TraceSummary:
     """Take in one trace file, all of it or nothing.
 
     ``nodes``: a file of nodes or the nodes themselves; may be left out where the trace names them.
-    ``origin``: the instant of second 0, for a trace without a calendar. ``simulated``: start second
-    by job id, for a trace without starts; its rows are tagged ``simulated``.
+    ``origin``: the instant of second 0, for a trace without a calendar. ``simulated``: runs of a
+    replay by job id, for a trace without starts; its rows are tagged ``simulated``.
     Raises ImportRefusedError for a broken file, a trace without starts, or one taken in before.
     """
     trace = read_trace(path, format)
@@ -95,13 +95,15 @@ def import_trace(  # noqa: PLR0913 - each is an option of the command
     return summary
 
 
-def _with_starts(path: Path, trace: Trace, simulated: Mapping[str, int] | None) -> Trace:
+def _with_starts(
+    path: Path, trace: Trace, simulated: Mapping[str, facts.SimulatedRun] | None
+) -> Trace:
     if simulated is not None:
         return facts.with_starts(trace, simulated)
     if trace.jobs.column("start_s").null_count == trace.kept:
         raise ImportRefusedError(
-            f"{path.name}: a {trace.format} trace without a single start time holds no facts about "
-            "who held what; simulate it first under a named policy and import its starts"
+            f"{path.name}: a trace ({trace.format}) without a single start time does not say who "
+            "held what; have it replayed first under a policy that you name (--policy)"
         )
     return trace
 
@@ -142,7 +144,14 @@ def _remarks(batch: facts.Batch, placements: Placements) -> tuple[str, ...]:
     remarks = list(batch.trace.remarks)
     if batch.trace.origin is None:
         remarks.append(f"the trace has no calendar: second 0 is {batch.origin:{_TOLD}} UTC")
-    if any(names is None for names in batch.trace.column("node_names")):
+    if batch.source.endswith(":simulated"):
+        remarks.append("starts and nodes are those of a replay and no facts: fidelity not gradable")
+    if any(
+        start is not None and names is None
+        for start, names in zip(
+            batch.trace.column("start_s"), batch.trace.column("node_names"), strict=True
+        )
+    ):
         remarks.append(f"placement is modelled: {RULE}")
     if placements.without_room:
         remarks.append(

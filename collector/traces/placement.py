@@ -204,6 +204,10 @@ class _Fleet:
             if row is None:
                 return []
             counts[row] = counts.get(row, 0) + 1
+        if need.milli < _MILLI:
+            only = np.zeros(len(self.gpus), dtype=bool)
+            only[list(counts)] = True
+            return self._shared(job, need, only)
         enough = all(self.whole[row] >= count for row, count in counts.items())
         return self._spread(job, need, counts) if enough else []
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from collector.errors import ImportRefusedError
+from collector.traces.facts import SimulatedRun
 from collector.traces.importer import DEFAULT_ORIGIN, import_trace
 from collector.traces.inventory import shaped
 
@@ -134,9 +135,17 @@ def test_a_trace_without_starts_is_refused_until_it_has_been_simulated(store, wr
     path = write(
         "itp.csv", "job_id,submission_time,duration,num_gpu\na,0,60,1\nb,1,30,1\nc,2,9,1\n"
     )
-    with pytest.raises(ImportRefusedError, match="simulate it first"):
+    with pytest.raises(ImportRefusedError, match="replayed first under a policy"):
         import_trace(store, path, "itp", "c", nodes=shaped("1x1"), now=now)
-    import_trace(store, path, "itp", "c", nodes=shaped("1x1"), now=now, simulated={"a": 0, "b": 60})
+    import_trace(
+        store,
+        path,
+        "itp",
+        "c",
+        nodes=shaped("1x1"),
+        now=now,
+        simulated={"a": SimulatedRun(0, 60, ("n0",)), "b": SimulatedRun(60, 90, ("n0",))},
+    )
     runs = store.rows("SELECT job_id, start_at, end_at, source FROM job_run ORDER BY job_id")
     assert [(run["start_at"], run["end_at"]) for run in runs] == [
         (DEFAULT_ORIGIN, DEFAULT_ORIGIN.replace(minute=1)),
