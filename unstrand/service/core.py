@@ -11,6 +11,7 @@ from analytics.health.span import store_kind
 from collector.agent.local import LocalCollector
 from collector.store import Store
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
+from unstrand.service.ledger_metrics import LedgerCollector
 from unstrand.service.local import local_collector
 from unstrand.service.schedule import Schedule
 from unstrand.service.writer import Writer
@@ -30,6 +31,7 @@ class Service:
     writer: Writer
     schedule: Schedule
     keeper: LedgerKeeper
+    ledger_metrics: LedgerCollector
     clock: Callable[[], datetime]
     started_at: datetime
     collector: LocalCollector | None = None
@@ -42,13 +44,18 @@ class Service:
 
         Not into a demo: made-up and measured facts never share a file.
         """
-        keeper = LedgerKeeper(store, clock)
-        service = cls(store, Writer(store), Schedule(clock), keeper, clock, clock())
+        keeper, metrics = LedgerKeeper(store, clock), LedgerCollector(store)
+        service = cls(store, Writer(store), Schedule(clock), keeper, metrics, clock, clock())
         service.schedule.every(ALL_EVERY, "ledger", keeper.everything)
-        service.schedule.every(RECENT_EVERY, "ledger_recent", keeper.recent)
+        service.schedule.every(RECENT_EVERY, "ledger_recent", service.refresh_ledger)
         if store_kind(store) != "demo":
             service.collector = local_collector(service.writer, clock)
         return service
+
+    def refresh_ledger(self) -> None:
+        """Account for new facts, then work out the figures that Prometheus reads."""
+        self.keeper.recent()
+        self.ledger_metrics.refresh()
 
     def start(self) -> None:
         """Begin to take batches and to run background work."""

@@ -134,6 +134,7 @@ def service_registry(service: Service) -> tuple[CollectorRegistry, RequestFigure
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)
     registry.register(ServiceCollector(service))
+    registry.register(service.ledger_metrics)
     collector = service.collector
     if collector is not None:
         registry.register(NodeExporter(lambda: collector.picture, collector.identity.node))

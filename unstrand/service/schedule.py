@@ -31,6 +31,8 @@ class Schedule:
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
+        # It writes a line per run of every task; what a task does is in its figures.
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(2)},
