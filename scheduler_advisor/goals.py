@@ -141,15 +141,24 @@ def load_goals(path: Path | None) -> Goals:
     if path is None:
         return Goals()
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
         raise GoalsError(
-            f"no goals at {path}: copy {DEFAULT_TOML.name} there (unstrand advise --print-goals), "
-            "or leave --goals away to rank by money"
+            f"cannot read goals at {path} ({error.strerror}): `unstrand advise goals` prints "
+            "the default to start from, or leave --goals away to rank by money"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GoalsError(f"{path}: not valid TOML: {error}") from error
-    return _checked(raw, str(path))
+    except UnicodeDecodeError as error:
+        raise GoalsError(f"{path}: not UTF-8 text: {error}") from error
+    return parse_goals(text, str(path))
+
+
+def parse_goals(text: str, where: str) -> Goals:
+    """Goals from TOML; GoalsError names ``where``, the key and the remedy."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise GoalsError(f"{where}: not valid TOML: {error}") from error
+    return _checked(raw, where)
 
 
 def _checked(raw: dict[str, Any], where: str) -> Goals:

@@ -14,8 +14,9 @@ CREATE TABLE recommendation (
   exclusive_group VARCHAR, expires_at TIMESTAMP NOT NULL, body VARCHAR NOT NULL);
 
 -- One row = the part of a recommendation's amount that comes from one run, node or pool on one UTC day.
+-- amount: saving = per week, adds up to the saving that the report states; current = what it cost in the window.
 CREATE TABLE recommendation_part (
-  report_id VARCHAR NOT NULL, recommendation_id VARCHAR NOT NULL, claim VARCHAR NOT NULL, cluster VARCHAR,
+  report_id VARCHAR NOT NULL, recommendation_id VARCHAR NOT NULL, amount VARCHAR NOT NULL, claim VARCHAR NOT NULL, cluster VARCHAR,
   run_id VARCHAR, node VARCHAR, gpu_model VARCHAR, day DATE NOT NULL, micro_gpu_s BIGINT NOT NULL,
   cost DECIMAL(38, 6), cash BOOLEAN NOT NULL);
 

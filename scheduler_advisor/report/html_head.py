@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from scheduler_advisor.advice.recommendation import Basis
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report import svg
 from scheduler_advisor.report.colours import CLASS_STYLES
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.markup import Markup, join, tag
-from scheduler_advisor.report.wording import amount_text, hours_text, rounded, sentence
+from scheduler_advisor.report.summary import headline_text
+from scheduler_advisor.report.wording import amount_text, hours_text, sentence
 
 SHOWN = 0.0005  # a class below a twentieth of a percent would show as 0.0%
 LOW_COVERAGE = 0.9  # below, one GPU-hour in ten is dark and every share may be off by as much
@@ -38,24 +38,14 @@ def header(report: WeeklyReport, words: Words) -> Markup:
 
 
 def headline(report: WeeklyReport, words: Words) -> Markup:
-    """One sentence that a manager reads."""
+    """One sentence that a manager reads, and what stands behind it where it is no number."""
+    title = tag("h1", headline_text(report, words))
     if not report.enough:
         text = words.say("report.too_little_text", hours=report.accounted_hours)
-        return join(tag("h1", words.say("report.too_little")), tag("p", text, cls="sub"))
-    count = sum(rec.open and rec.saving.gpu_hours > 0 for rec in report.advice.recommendations)
-    joint = report.advice.joint
-    if not count:
-        text = words.say("report.nothing_text")
-        return join(tag("h1", words.say("report.headline_nothing")), tag("p", text, cls="sub"))
-    if joint.cost is None:
-        hours = hours_text(joint.gpu_hours)
-        return tag("h1", words.say("report.headline_hours", count=count, hours=hours))
-    amount = amount_text(rounded(float(joint.cost)), report.currency)
-    cash = amount_text(rounded(float(joint.cash)), report.currency)
-    key = {Basis.CASH: "headline", Basis.MIXED: "headline_mixed"}.get(
-        joint.basis, "headline_capacity"
-    )
-    return tag("h1", words.say(f"report.{key}", count=count, amount=amount, cash=cash))
+        return join(title, tag("p", text, cls="sub"))
+    if not report.advice.joint.gpu_hours:
+        return join(title, tag("p", words.say("report.nothing_text"), cls="sub"))
+    return title
 
 
 def tiles(report: WeeklyReport, words: Words) -> Markup:

@@ -45,7 +45,8 @@ def month_phrase(saving: Saving, currency: str | None, words: Words) -> str:
     if saving.cost is None:
         hours = f"{saving.gpu_hours * WEEKS_PER_MONTH:,.0f}"
         return words.say("phrase.hours_month", hours=hours)
-    amount = amount_text(rounded(float(saving.cost) * WEEKS_PER_MONTH), currency)
+    month = rounded(float(saving.cost) * WEEKS_PER_MONTH)
+    amount = f"{month:,.0f} {currency or ''}".strip() if month >= 10 else amount_text(month, currency)
     return words.say("phrase.money_month", amount=amount)
 
 

@@ -1,0 +1,102 @@
+"""Each measurement as a document for the command line and the API: window, rows, remarks.
+
+``rows`` True gives the jobs or runs that the groups were made from, so figures can be followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from analytics.window import Window as LedgerWindow
+from collector.store import Store
+from scheduler_advisor.measurements.breakers import breakers
+from scheduler_advisor.measurements.checkpoints import checkpoint_classes
+from scheduler_advisor.measurements.spread import run_spreads
+from scheduler_advisor.measurements.waits import by_hour, by_queue_and_size, job_waits
+from scheduler_advisor.window import Window
+
+Document = dict[str, Any]
+
+
+def waits_document(
+    store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool, by: str = "queue"
+) -> Document:
+    """Waits by ``queue`` and size, or by ``hour`` of the day; or one row per job."""
+    own = _own(window)
+    with store.work() as work:
+        found = job_waits(work, own, cluster)
+    groups = by_hour(found, own.zone) if by == "hour" else by_queue_and_size(found)
+    entries: Sequence[Any] = found if rows else groups
+    waiting = sum(not wait.started for wait in found)
+    remarks = [f"{waiting} jobs had not started by the end of the window; not in p50, p95, max"]
+    return _document(window, entries, remarks if waiting else [])
+
+
+def spread_document(
+    store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool
+) -> Document:
+    """Runs that sat on more nodes or leaf switches than needed; ``rows``: every multi-GPU run."""
+    with store.work() as work:
+        found = run_spreads(work, _own(window), cluster)
+    shown = [run for run in found if rows or run.spread]
+    dark = sum(run.heavy is None for run in found)
+    remarks = [f"communication is not measured for {dark} of {len(found)} multi-GPU runs"]
+    document = _document(window, shown, remarks if dark else [])
+    for row, run in zip(document["rows"], shown, strict=True):
+        row["spread"] = run.spread
+        row["gpu_hours"] = run.gpu_hours
+    return document
+
+
+def breakers_document(
+    store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool
+) -> Document:
+    """Broken GPU-hours per node; ``rows``: per small run and node (split: modelled)."""
+    with store.work() as work:
+        found = breakers(work, _own(window), cluster)
+    by_node = [
+        {"node": node, "broken_gpu_hours": hours}
+        for node, hours in sorted(found.by_node.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    remarks = [
+        f"{found.broken_gpu_hours:,.1f} GPU-hours stood free beside small jobs (observed)",
+        f"{found.hurt_gpu_hours:,.1f} of them while a job waited for more GPUs on one node",
+    ]
+    return _document(window, found.breakers if rows else by_node, remarks)
+
+
+def checkpoints_document(
+    store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool
+) -> Document:
+    """Checkpoint interval, writing and restore time per job class; ``rows``: unmarked ones too."""
+    with store.work() as work:
+        found = checkpoint_classes(work, _own(window), cluster)
+    shown = [entry for entry in found if rows or entry.checkpoints or entry.interruptions]
+    dark = sum(entry.long_runs_without_marks for entry in found)
+    remarks = [f"{dark} runs of 4 hours or more carry no mark: unknown, not zero (unstrand mark)"]
+    document = _document(window, shown, remarks if dark else [])
+    for row, entry in zip(document["rows"], shown, strict=True):
+        del row["run_ids"]
+        row["optimum_interval_s"] = entry.optimum_interval_s
+    return document
+
+
+DOCUMENTS: dict[str, Callable[..., Document]] = {
+    "waits": waits_document, "spread": spread_document, "breakers": breakers_document,
+    "checkpoints": checkpoints_document,
+}  # fmt: skip
+
+
+def _own(window: LedgerWindow) -> Window:
+    return Window(window.since, window.until, window.time_zone)
+
+
+def _document(window: LedgerWindow, rows: Sequence[Any], remarks: list[str]) -> Document:
+    plain = [row if isinstance(row, dict) else asdict(row) for row in rows]
+    return {
+        "window": window.to_dict(), "kind": "observed",
+        "rows": [{k: list(v) if isinstance(v, tuple) else v for k, v in r.items()} for r in plain],
+        "remarks": remarks,
+    }  # fmt: skip

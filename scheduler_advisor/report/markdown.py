@@ -1,0 +1,155 @@
+"""The report as Markdown, for a ticket or a chat."""
+
+from __future__ import annotations
+
+from scheduler_advisor.advice.recommendation import Recommendation
+from scheduler_advisor.messages import Words
+from scheduler_advisor.report.contents import WeeklyReport
+from scheduler_advisor.report.summary import headline_text
+from scheduler_advisor.report.wording import (
+    amount_text,
+    duration_text,
+    figure_text,
+    hours_text,
+    kind_name,
+    owner_text,
+    sentence,
+)
+
+
+def report_markdown(report: WeeklyReport, language: str = "en") -> str:
+    """The whole report without plots."""
+    words = Words(language)
+    recs = report.advice.recommendations
+    lines = [f"# {headline_text(report, words)}", "", *_head(report, words), ""]
+    if report.enough:
+        lines += _classes(report, words)
+        still = [rec for rec in recs if rec.open]
+        first = [rec for rec in still if rec.draft.first]
+        lines += _section(words.say("report.quality"), first, report, words)
+        changes = [rec for rec in still if not rec.draft.first]
+        lines += _section(words.say("report.todo"), changes, report, words)
+    lines += _waits(report, words)
+    lines += _rest(report, words)
+    lines += ["---", "", words.say("report.footer"), "", words.say("report.feedback")]
+    return "\n".join(lines) + "\n"
+
+
+def _head(report: WeeklyReport, words: Words) -> list[str]:
+    since, until = (
+        report.window.local(report.window.since),
+        report.window.local(report.window.until),
+    )
+    span = words.say(
+        "report.window", since=f"{since:%Y-%m-%d %H:%M}", until=f"{until:%Y-%m-%d %H:%M}",
+        zone=report.window.time_zone,
+    )  # fmt: skip
+    coverage = "–" if report.coverage_ratio is None else f"{report.coverage_ratio:.1%}"
+    said = {kind: words.say(f"number.{kind}") for kind in ("observed", "modelled")}
+    cost = f"{words.say('report.cost')}: {amount_text(report.cost, report.currency)}"
+    win = amount_text(report.advice.joint.cost, report.currency)
+    lines = [
+        span,
+        "",
+        f"- {cost} ({said['observed']})",
+        f"- {words.say('report.coverage')}: {coverage} ({said['observed']})",
+        f"- {words.say('report.winnable')}: {win} ({said['modelled']})",
+    ]
+    if report.demo:
+        lines.append(f"- **{words.say('report.demo')}**")
+    return lines
+
+
+def _classes(report: WeeklyReport, words: Words) -> list[str]:
+    rows = [
+        f"| {words.say(f'class.{e.name}')} | {hours_text(e.gpu_hours)} "
+        f"| {report.share(e.name):.1%} | {amount_text(e.cost, report.currency)} |"
+        for e in report.classes
+        if e.gpu_hours > 0
+    ]
+    head = f"| | {words.say('report.gpu_hours')} | {words.say('report.share')} | |"
+    observed = words.say("number.observed")
+    return [
+        f"## {words.say('report.where')} ({observed})",
+        "",
+        head,
+        "|---|---:|---:|---:|",
+        *rows,
+        "",
+    ]
+
+
+def _section(
+    title: str, recs: list[Recommendation], report: WeeklyReport, words: Words
+) -> list[str]:
+    if not recs:
+        return []
+    lines = [f"## {title}", ""]
+    for place, rec in enumerate(recs, 1):
+        lines += _one(place, rec, report, words)
+    return lines
+
+
+def _one(place: int, rec: Recommendation, report: WeeklyReport, words: Words) -> list[str]:
+    def say(part: str) -> str:
+        return sentence(rec, part, report.currency, words)
+
+    who = f"{owner_text(rec.draft, words)}, {words.say(f'duty.{rec.draft.duty.value}')}"
+    lines = [
+        f"### {place}. {say('title')}",
+        "",
+        f"*{kind_name(rec.kind, words)} · {who}* · `{rec.id}`",
+        "",
+        f"- **{words.say('report.wrong')}:** {say('why')}",
+        f"- **{words.say('report.do')}:** {say('do')}",
+        f"- **{words.say('report.brings')}:** {_brings(rec, report, words)}",
+        f"- **{words.say('report.risks')}:** {words.say(f'risk.{rec.risk}')}. {say('risk')}",
+        f"- **{words.say('report.pays')}:** {say('pays')}",
+        f"- **{words.say('report.verify')}:** {say('check')}",
+        f"- **{words.say('report.rollback')}:** {say('undo')}",
+    ]
+    lines += [f"- {figure_text(figure, report.currency, words)}" for figure in rec.draft.figures]
+    if rec.overlaps:
+        lines.append("- " + words.say("report.overlaps", names=", ".join(rec.overlaps)))
+    commands = [rec.draft.commands.get(name) for name in ("apply", "verify", "rollback")]
+    shown = [f"unstrand advise rows {rec.id}", *filter(None, commands)]
+    return [*lines, "", "```", *shown, "```", ""]
+
+
+def _brings(rec: Recommendation, report: WeeklyReport, words: Words) -> str:
+    saving = rec.saving
+    if not saving.gpu_hours:
+        return words.say("phrase.no_saving")
+    hours = f"{hours_text(saving.gpu_hours)} GPU-h"
+    basis = words.say(f"phrase.{saving.basis.value}")
+    kind = words.say("number.modelled")
+    if saving.cost is None:
+        return f"{words.say('phrase.per_week', amount=hours)}, {basis} ({kind})"
+    amount = words.say("phrase.per_week", amount=amount_text(saving.cost, report.currency))
+    low, high = (amount_text(a, None) for a in (saving.low, saving.high))
+    interval = words.say("phrase.interval", low=low, high=high)
+    return f"{amount} ({hours}; {interval}), {basis} ({kind})"
+
+
+def _waits(report: WeeklyReport, words: Words) -> list[str]:
+    heads = ("queue", "size", "jobs", "p50", "p95", "max", "not_started")
+    head = "| " + " | ".join(words.say(f"report.{name}") for name in heads) + " |"
+    rows = [
+        f"| {g.queue or '–'} | {g.size} | {g.jobs:,} | {duration_text(g.p50_s)} "
+        f"| {duration_text(g.p95_s)} | {duration_text(g.max_s)} | {g.not_started:,} |"
+        for g in report.measurements.wait_groups
+    ]
+    title = f"## {words.say('report.waits')} ({words.say('number.observed')})"
+    return [title, "", head, "|---|---|---:|---:|---:|---:|---:|", *rows, ""] if rows else []
+
+
+def _rest(report: WeeklyReport, words: Words) -> list[str]:
+    if not report.advice.not_measured:
+        return []
+    items = [
+        "- "
+        + words.say("report.not_measured_text", kind=kind_name(entry.kind, words),
+                    missing=", ".join(words.say(f"need.{need}") for need in entry.missing))
+        for entry in report.advice.not_measured
+    ]  # fmt: skip
+    return [f"## {words.say('report.not_measured')}", "", *items, ""]

@@ -1,0 +1,58 @@
+"""Open savings as Prometheus gauges, from the newest report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from collector.store import Store
+from scheduler_advisor.report.saved import newest_report, open_savings
+
+
+class AdviceCollector(Collector):
+    """Weekly savings that are still open, by kind, and when the newest report was made.
+
+    Recommendations that overlap are in it each with its own amount: do not add the kinds up.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._clock = clock
+
+    def collect(self) -> Iterable[Metric]:
+        """Nothing while there is no report: absent is unknown."""
+        with self._store.work() as work:
+            report = newest_report(work)
+            savings = open_savings(work, self._clock()) if report is not None else []
+        if report is None:
+            return
+        hours = GaugeMetricFamily(
+            "unstrand_advice_open_saving_gpu_hours_per_week",
+            "GPU-hours a week that open recommendations would free (modelled; overlaps included).",
+            labels=["kind", "basis"],
+        )
+        cost = GaugeMetricFamily(
+            "unstrand_advice_open_saving_cost_per_week",
+            "Money a week that open recommendations are worth (modelled; overlaps included).",
+            labels=["kind", "basis", "currency"],
+        )
+        count = GaugeMetricFamily(
+            "unstrand_advice_open_recommendations",
+            "Open recommendations.",
+            labels=["kind", "basis"],
+        )
+        for saving in savings:
+            labels = [saving.kind, saving.basis]
+            hours.add_metric(labels, saving.gpu_hours)
+            count.add_metric(labels, saving.recommendations)
+            if saving.cost is not None and saving.currency is not None:
+                cost.add_metric([*labels, saving.currency], float(saving.cost))
+        yield from (hours, cost, count)
+        made = GaugeMetricFamily(
+            "unstrand_advice_report_timestamp_seconds", "When the newest report was made."
+        )
+        made.add_metric([], report["ts"].timestamp())
+        yield made

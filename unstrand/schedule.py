@@ -1,0 +1,130 @@
+"""The weekly report on time: a cron in a stated zone, one catch-up after downtime, never twice.
+
+The watermark row says up to which planned time the report has been made. At each look the latest
+planned time that has passed is compared with it: if it is newer, one report is made, however many
+were missed, and the watermark moves in the same transaction as the report is stored.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from apscheduler.triggers.cron import CronTrigger
+
+from analytics.ledger import ensure_built
+from collector.store import Store, Work
+from scheduler_advisor.delivery.deliver import deliver
+from scheduler_advisor.delivery.receivers import load_receivers
+from scheduler_advisor.errors import GoalsError
+from scheduler_advisor.goals import Goals, load_goals
+from scheduler_advisor.report.contents import WeeklyReport
+from scheduler_advisor.report.make import make_report
+from scheduler_advisor.report.saved import save_report
+from scheduler_advisor.window import window_back
+
+log = logging.getLogger(__name__)
+
+TASK = "weekly_report"
+LOOK_EVERY = timedelta(minutes=1)
+LONGEST_SEARCH = timedelta(days=400)  # a cron that fires less than once a year is refused
+
+
+@dataclass(slots=True)
+class WeeklyReports:
+    """Makes, stores and sends the report whenever it is due."""
+
+    store: Store
+    clock: Callable[[], datetime]
+    goals_file: Path | None = None
+    delivery_file: Path | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run_if_due(self) -> WeeklyReport | None:
+        """One report if one is due, else None; safe to call from several threads."""
+        with self._lock:
+            goals = load_goals(self.goals_file)
+            now = self.clock()
+            planned = self._due(goals, now)
+            if planned is None:
+                return None
+            report = self._made(goals, planned, now)
+            if self.delivery_file is not None:
+                receivers = load_receivers(self.delivery_file)
+                for result in deliver(self.store, report, receivers, clock=self.clock):
+                    if result.error is not None:
+                        log.error("the weekly report was not delivered: %s", result.error)
+            # Last: after a crash before this line the report is made again, but nobody gets it
+            # twice, because deliveries are kept by window.
+            self._finish(report, planned, now)
+            return report
+
+    def _due(self, goals: Goals, now: datetime) -> datetime | None:
+        last = last_planned(goals.report.cron, goals.report.time_zone, now)
+        done = self.store.value("SELECT max(done_until) FROM watermark WHERE task = ?", [TASK])
+        if done is None:
+            # The first look: nothing was missed before there was a service to miss it.
+            with self.store.work() as work, work.transaction():
+                _mark(work, last, now)
+            return None
+        return last if last > done else None
+
+    def _made(self, goals: Goals, planned: datetime, now: datetime) -> WeeklyReport:
+        window = window_back(goals.report.window, planned, goals.report.time_zone)
+        ensure_built(self.store, window)
+        return make_report(self.store, window, goals, at=now)
+
+    def _finish(self, report: WeeklyReport, planned: datetime, now: datetime) -> None:
+        with self.store.work() as work, work.transaction():
+            save_report(work, report)
+            _mark(work, planned, now)
+        log.info("the weekly report %s of %s is made", report.report_id, planned.isoformat())
+
+
+def _mark(work: Work, planned: datetime, now: datetime) -> None:
+    work.execute("DELETE FROM watermark WHERE task = ?", [TASK])
+    work.append("watermark", {"task": [TASK], "done_until": [planned], "ts": [now]})
+
+
+def last_planned(cron: str, time_zone: str, now: datetime) -> datetime:
+    """The latest time at or before ``now`` at which the cron fires, in UTC.
+
+    Raises GoalsError for a cron that cannot be read or that never fires.
+    """
+    try:
+        trigger = CronTrigger.from_crontab(_named_days(cron), timezone=time_zone)
+    except ValueError as error:
+        raise GoalsError(
+            f"report.cron: {cron!r} is no cron of five fields (minute hour day month weekday): "
+            f"{error}"
+        ) from error
+    length = timedelta(days=8)
+    while length <= LONGEST_SEARCH:
+        found = _last_within(trigger, now - length, now)
+        if found is not None:
+            return found
+        length *= 4
+    raise GoalsError(
+        f"report.cron: {cron!r} does not fire once a year: the report would never come"
+    )
+
+
+def _named_days(cron: str) -> str:
+    """Weekday numbers as names: in every cron 0 and 7 are Sunday, in APScheduler 0 is Monday."""
+    *others, days = cron.split() or [""]
+    names = ("sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
+    named = re.sub(r"(?<![/\d])[0-7](?!\d)", lambda found: names[int(found[0])], days)
+    return " ".join([*others, named])
+
+
+def _last_within(trigger: CronTrigger, since: datetime, now: datetime) -> datetime | None:
+    last, at = None, trigger.get_next_fire_time(None, since)
+    while at is not None and at <= now:
+        last = at.astimezone(UTC)
+        at = trigger.get_next_fire_time(at, at + timedelta(microseconds=1))
+    return last
