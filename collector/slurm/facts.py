@@ -125,7 +125,9 @@ def _run_table(runs: RunBatch) -> pa.Table:
     gpus = of([None if held is None else held.gpus for held in runs.alloc])
     cpus = of([None if held is None else held.cpus for held in runs.alloc])
     mem = of([None if held is None else held.mem_mib for held in runs.alloc])
-    return run_writer.run_table(runs.table, gpus, cpus, mem)
+    placed = pa.array([len(names) or None for names in runs.nodelists], pa.int64())
+    nodes = pc.coalesce(runs.table["nnodes"], placed.take(runs.table["node_code"]))
+    return run_writer.run_table(runs.table, gpus, cpus, mem, nodes)
 
 
 def _gpu_seconds(runs: RunBatch, held: Spread) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collector.slurm import job_state
+from collector.slurm import clock_change, job_state
 from collector.slurm.refusal import refusal
 from collector.slurm.sacct import RunBatch
 
@@ -29,8 +29,11 @@ def settled(batch: RunBatch) -> tuple[RunBatch, list[str]]:
     A row that never got a node has no start. Slurm counts a run that ends before it starts as 0
     seconds; so do we. A row without end in a final state ends after its elapsed time.
     """
-    table, remarks = batch.table, []
+    table, remarks = batch.table, list[str]()
     table = _set(table, "start", _real_start(batch))
+    if batch.local:
+        table, moved = clock_change.repaired(table)
+        remarks += [f"{moved} runs lie in the hour that a clock change repeats"] if moved else []
     start, end = table["start"], table["end"]
     backwards = pc.fill_null(pc.less(end, start), fill_value=False)
     if pc.any(backwards).as_py():

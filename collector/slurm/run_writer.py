@@ -157,7 +157,9 @@ def _counted(work: Work, offered: int) -> Written:
     return Written(kept, offered - runs)
 
 
-def run_table(table: pa.Table, gpus: pa.Array, cpus: pa.Array, mem_mib: pa.Array) -> pa.Table:
+def run_table(
+    table: pa.Table, gpus: pa.Array, cpus: pa.Array, mem_mib: pa.Array, nodes: pa.Array
+) -> pa.Table:
     """The runs of a batch as `write` takes them."""
     same = (
         *("run_id", "job_id", "name", "account", "user_name", "project", "qos", "partition"),
@@ -169,7 +171,7 @@ def run_table(table: pa.Table, gpus: pa.Array, cpus: pa.Array, mem_mib: pa.Array
     times = {"submit_at": "submit", "eligible_at": "eligible", "start_at": "start"}
     times |= {"end_at": "end", "last_known_at": "known"}
     columns |= {name: instant(table[source]) for name, source in times.items()}
-    columns |= {"gpus": gpus, "cpus": cpus, "mem_mib": mem_mib, "nodes": table["nnodes"]}
+    columns |= {"gpus": gpus, "cpus": cpus, "mem_mib": mem_mib, "nodes": nodes}
     return pa.table(columns)
 
 

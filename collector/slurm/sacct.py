@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 
 import numpy as np
@@ -30,6 +30,7 @@ class RunBatch:
     """Job runs as Arrow columns (times: epoch seconds, int64) with their parsed TRES lists.
 
     ``alloc[alloc_code[i]]`` are the resources that row ``i`` held, None for none recorded.
+    ``local``: its times carried no zone and were read in one that is not UTC.
     """
 
     source: str
@@ -38,11 +39,12 @@ class RunBatch:
     nodelists: list[list[str]]
     dropped: dict[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    local: bool = False
 
     def with_table(self, table: pa.Table, dropped: dict[str, int]) -> RunBatch:
         """The same batch with other rows, and what was left out counted by reason."""
         counts = self.dropped | {why: count for why, count in dropped.items() if count}
-        return RunBatch(self.source, table, self.alloc, self.nodelists, counts, self.remarks)
+        return replace(self, table=table, dropped=counts)
 
 
 def parse(
@@ -104,12 +106,14 @@ def _typed(rows: Delimited, zone: tzinfo, dropped: dict[str, int]) -> RunBatch:
         "node_code": pa.array(node_code.astype(np.int64)),
     }
     kept = {why: count for why, count in dropped.items() if count}
-    remarks = (*_zone_remark(rows, zone), *_state_remark(columns))
-    return RunBatch(rows.source, pa.table(columns), alloc, nodelists, kept, remarks)
+    zoneless = any(column.zoneless(rows, name) for name in ("submit", "start", "end"))
+    remarks = (*_zone_remark(rows, zone, zoneless), *_state_remark(columns))
+    local = zoneless and zone is not UTC
+    return RunBatch(rows.source, pa.table(columns), alloc, nodelists, kept, remarks, local)
 
 
-def _zone_remark(rows: Delimited, zone: tzinfo) -> list[str]:
-    if not any(column.zoneless(rows, name) for name in ("submit", "start", "end")):
+def _zone_remark(rows: Delimited, zone: tzinfo, zoneless: bool) -> list[str]:
+    if not zoneless:
         return []
     return [f"{rows.source}: its times carry no zone and were read as {zone}"]
 

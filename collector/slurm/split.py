@@ -31,7 +31,8 @@ class Share:
 def shares(held: Tres, nodes: Sequence[str], inventory: Inventory) -> list[Share]:
     """One share per node, or per node and GPU type; the sums equal ``held`` exactly."""
     if len(nodes) == 1 and len(inventory.get(nodes[0], ())) == 1:
-        return [Share(nodes[0], *inventory[nodes[0]], held.gpus, held.cpus, held.mem_mib)]
+        (kind,) = inventory[nodes[0]]
+        return [Share(nodes[0], kind, held.gpus, held.cpus, held.mem_mib)]
     cpus, mem = _even_or_none(held.cpus, len(nodes)), _even_or_none(held.mem_mib, len(nodes))
     gpus = gpus_per_node(held.gpus, [sum(inventory.get(node, {}).values()) for node in nodes])
     left = dict(held.gpus_by_type)

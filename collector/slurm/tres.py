@@ -49,7 +49,7 @@ def parse(text: str) -> Tres | None:
         return None
     items = text.split(",")
     try:
-        amounts = dict([item.split("=", 1) for item in items])  # noqa: C404 - half the time
+        amounts = dict([item.split("=", 1) for item in items])
     except ValueError:
         raise _malformed(text, items) from None
     if len(amounts) != len(items) or "" in amounts or "" in amounts.values():

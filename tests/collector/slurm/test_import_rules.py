@@ -263,6 +263,28 @@ def test_times_without_a_zone_are_utc_and_said_so_unless_a_zone_is_named(site):
     assert (at(site.t0 + 4 * 3600),) in runs(site, "submit_at")
 
 
+def test_the_hour_that_a_clock_change_repeats_keeps_its_length(site):
+    # New York goes back from 02:00 to 01:00 at 06:00 UTC on this day.
+    def local(submit, start, end, elapsed, job):
+        day = "2026-11-01T"
+        return site.run(
+            jobid=job, submit=day + submit, start=day + start, end=day + end, elapsedraw=elapsed
+        )
+
+    site.rows = [
+        local("00:30:00", "01:50:00", "01:10:00", 20 * 60, "1"),
+        local("00:30:00", "01:10:00", "02:30:00", 80 * 60, "2"),
+        local("00:30:00", "01:10:00", "02:30:00", 140 * 60, "3"),
+    ]
+    summary = site.take_in(time_zone="America/New_York")
+    assert runs(site, "start_at", "end_at") == [
+        (at(site.t0 + 350 * 60), at(site.t0 + 370 * 60)),
+        (at(site.t0 + 370 * 60), at(site.t0 + 450 * 60)),
+        (at(site.t0 + 310 * 60), at(site.t0 + 450 * 60)),
+    ]
+    assert "2 runs lie in the hour that a clock change repeats" in summary.remarks
+
+
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     jobs=st.lists(
