@@ -10,6 +10,7 @@ SINCE = datetime(2026, 10, 5, tzinfo=UTC)
 UNTIL = datetime(2026, 11, 2, tzinfo=UTC)
 # Runs begin before the window so that it opens on a cluster at work, not on an empty one.
 EPOCH = SINCE - timedelta(days=4)
+SAMPLE_STEP_S = 300
 
 
 def seconds(at: datetime) -> int:

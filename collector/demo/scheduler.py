@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from collector.demo.fleet import FLEET
+from collector.demo.fleet import FLEET, SAMPLE_STEP_S
 from collector.demo.jobs import HOUR, DemoJob, DemoRun
 
 
@@ -147,7 +147,7 @@ class DemoScheduler:
                 room.kept_for = None
         run.start, run.state = now, "RUNNING"
         self._running.append(run)
-        self._at(now + run.length_s, lambda at: self._finish(run, at))
+        self._at(_on_tick(now + run.length_s), lambda at: self._finish(run, at))
         if job.preemptor is not None and run.attempt == 1:
             assert job.preempt_after_s is not None
             self._at(now + job.preempt_after_s, lambda at: self._preempt(run, at))
@@ -225,3 +225,9 @@ class DemoScheduler:
 
     def _reopen(self, node: int) -> None:
         self._rooms[node].closed -= 1
+
+
+def _on_tick(second: int) -> int:
+    """Runs end when samples are taken: else the idle sample after each would tell its last minutes,
+    and the planted means would come out lower than stated."""
+    return -(-second // SAMPLE_STEP_S) * SAMPLE_STEP_S

@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collector.demo.fleet import CLUSTER, FLEET, SINCE, UNTIL, DemoNode, seconds
+from collector.demo.fleet import CLUSTER, FLEET, SAMPLE_STEP_S, SINCE, UNTIL, DemoNode, seconds
 from collector.demo.jobs import DemoRun
 from collector.demo.planted import PLANTED
 from collector.demo.records import SOURCE
 
-STEP_S = 300
 HOST_STEP_S = 900
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.int64]
@@ -34,7 +33,7 @@ def timestamps(at: Indexes) -> pa.Array:
 
 def samples(rng: np.random.Generator, runs: Sequence[DemoRun], *, faults: bool) -> dict[str, Any]:
     """One row per GPU and tick; where nothing was measured there is no row."""
-    at = ticks(STEP_S)
+    at = ticks(SAMPLE_STEP_S)
     slots = [(node, gpu) for node in range(len(FLEET)) for gpu in range(FLEET[node].gpus)]
     holder = _holders(runs, at, {slot: row for row, slot in enumerate(slots)})
     util = _activity(rng, runs, holder, at)
@@ -45,13 +44,13 @@ def samples(rng: np.random.Generator, runs: Sequence[DemoRun], *, faults: bool) 
     )
     vram = _per_run([run.job.vram_ratio for run in runs], holder, 0.0)
     power_w = idle_w + (busy_w - idle_w) * util**0.8 + rng.normal(0, 1.5, util.shape)
-    energy_mj = np.cumsum(np.rint(power_w * 1000 * STEP_S), axis=1)
+    energy_mj = np.cumsum(np.rint(power_w * 1000 * SAMPLE_STEP_S), axis=1)
     measured = _measured(at, [FLEET[node] for node, _ in slots], faults=faults)
     rows, columns = np.nonzero(measured)
     held = holder[measured]
     node_of = np.array([node for node, _ in slots], dtype=np.int32)[rows]
     return {
-        **_keys(node_of, at[columns], STEP_S),
+        **_keys(node_of, at[columns], SAMPLE_STEP_S),
         "gpu_uuid": _named([FLEET[n].uuid(gpu) for n, gpu in slots], rows),
         "gpu_index": np.array([gpu for _, gpu in slots], dtype=np.int32)[rows],
         "run_id": _named([run.run_id for run in runs], held),

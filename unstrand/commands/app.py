@@ -6,7 +6,17 @@ from importlib.metadata import version
 
 import typer
 
-from unstrand.commands import demo, doctor, import_facts, store_file, up
+from unstrand.commands import (
+    demo,
+    doctor,
+    import_facts,
+    import_trace,
+    org,
+    price,
+    report,
+    store_file,
+    up,
+)
 
 app = typer.Typer(
     name="unstrand",
@@ -35,7 +45,11 @@ def root(
 
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
+app.add_typer(report.report_app, name="report")
+app.add_typer(price.price_app, name="price")
+app.add_typer(org.org_app, name="org")
 app.add_typer(import_facts.import_app, name="import")
+import_facts.import_app.command("trace")(import_trace.trace)
 app.command("doctor")(doctor.doctor)
 app.command("backup")(store_file.backup)
 app.command("restore")(store_file.restore)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from collector.demo import holds_demo
 from collector.errors import StoreError
-from collector.slurm.importer import import_files
-from collector.slurm.live_import import import_live
-from collector.slurm.summary import ImportSummary
 from collector.store import Store
 from unstrand.clock import utc_now
 from unstrand.commands.options import Db, Json, Since, Until
 from unstrand.commands.progress import working
 from unstrand.commands.source import opened
 from unstrand.output import Format, print_document
+
+if TYPE_CHECKING:
+    from collector.slurm.summary import ImportSummary
 
 import_app = typer.Typer(no_args_is_help=True, help="Take in facts of other systems.")
 
@@ -70,6 +70,10 @@ def slurm(
         raise typer.BadParameter(
             "give both --sacct and --nodes, or --live on a host of the cluster"
         )
+    # Here, not above: the parsers load pandas through Arrow, a second that no other command owes.
+    from collector.slurm.importer import import_files
+    from collector.slurm.live_import import import_live
+
     with opened(db, create=True) as store:
         refuse_demo(store)
         with working(f"importing {cluster}"):

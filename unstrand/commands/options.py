@@ -13,7 +13,7 @@ from analytics.window import parse_time
 from unstrand.output import Format
 
 
-def _instant(text: str) -> datetime:
+def instant(text: str) -> datetime:
     try:
         return parse_time(text)
     except WindowError as error:
@@ -43,13 +43,15 @@ Since = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        parser=_instant,
+        parser=instant,
         help="Beginning of the window; without a zone it is UTC.",
     ),
 ]
 Until = Annotated[
     datetime | None,
-    typer.Option("--until", metavar="TIME", parser=_instant, help="End of the window, exclusive."),
+    typer.Option(
+        "--until", metavar="TIME", parser=instant, help="End of the window, exclusive."
+    ),
 ]
 Cluster = Annotated[
     str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
@@ -66,6 +68,10 @@ Config = Annotated[
 TimeZone = Annotated[
     str,
     typer.Option("--time-zone", metavar="ZONE", help="Where days, weeks and months begin."),
+]
+Currency = Annotated[
+    str | None,
+    typer.Option("--currency", metavar="CODE", help="ISO 4217; converted only by dated rates."),
 ]
 
 

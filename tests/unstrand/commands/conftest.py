@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,3 +52,11 @@ def demo_db(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
     assert run(["demo", "--once", "--db", str(path)]) == 0
     return path
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

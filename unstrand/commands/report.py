@@ -1,0 +1,223 @@
+"""`unstrand report`: where GPU-hours and money went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+
+import typer
+
+from analytics.window import Window
+from collector.store import Store
+from unstrand.commands.options import (
+    Cluster,
+    Currency,
+    Db,
+    How,
+    Json,
+    Out,
+    Server,
+    Since,
+    TimeZone,
+    Until,
+    chosen,
+    instant,
+    listed,
+)
+from unstrand.commands.question import Answer, Asked, fetch
+from unstrand.output import Format, print_document
+
+Document = Mapping[str, Any]
+INSTANT = timedelta(seconds=1)
+report_app = typer.Typer(no_args_is_help=True, help="Where GPU-hours and money went.")
+
+
+@report_app.command("cost")
+def cost(
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="KEYS",
+            help="team, project, cost_center, user, account, "
+            "queue, job, cluster, node, gpu_model, hour, day, week, month, class.",
+        ),
+    ] = "team",
+    as_is: Annotated[
+        bool, typer.Option("--as-is", help="Owners as they are now, not as they were then.")
+    ] = False,
+    currency: Currency = None,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """What each team (or user, node, day, ...) held, used and pays.
+
+    Every grouping adds up to the same total, to the cent.
+
+    Example: `unstrand report cost --by team,gpu_model --since 2026-10-05 --until 2026-11-02`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    keys = listed(by)
+    as_of: Literal["now", "was"] = "now" if as_is else "was"
+
+    def answer(store: Store, window: Window) -> Document:
+        from analytics.reports import cost_report
+
+        return cost_report(
+            store, window, keys, cluster=cluster, currency=currency, as_of=as_of
+        ).to_dict()
+
+    tell(asked, "report/cost", answer, by=",".join(keys), as_of=as_of, currency=currency)
+
+
+@report_app.command("ledger")
+def ledger(
+    by: Annotated[str, typer.Option("--by", metavar="KEYS", help="As for report cost.")] = "class",
+    currency: Currency = None,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """GPU-hours and cost of every class, and the proof that they are all there is.
+
+    The last line is the identity: what is posted less what is installed, 0 in a true ledger.
+
+    Example: `unstrand report ledger --since 2026-10-05 --until 2026-11-02`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    keys = listed(by)
+
+    def answer(store: Store, window: Window) -> Document:
+        from analytics.reports import ledger_report
+
+        return ledger_report(store, window, keys, cluster=cluster, currency=currency).to_dict()
+
+    tell(asked, "report/ledger", answer, by=",".join(keys), currency=currency)
+
+
+@report_app.command("stranding")
+def stranding(
+    by: Annotated[
+        str, typer.Option("--by", metavar="KEYS", help="Of who caused it or waited; see cost.")
+    ] = "team",
+    at: Annotated[
+        datetime | None,
+        typer.Option("--at", metavar="TIME", parser=instant, help="GPUs at one instant."),
+    ] = None,
+    currency: Currency = None,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Why free GPUs could not be used, who caused it and who waited; causes are modelled.
+
+    Example: `unstrand report stranding --by node,team --at 2026-10-12T12:00`
+    """
+    if at is not None and (since is not None or until is not None):
+        raise typer.BadParameter("--at is one instant: leave --since and --until out")
+    if at is not None:
+        since, until = at, at + INSTANT
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    keys = listed(by)
+
+    def answer(store: Store, window: Window) -> Document:
+        from analytics.reports import stranding_report
+
+        return stranding_report(store, window, keys, cluster=cluster, currency=currency).to_dict()
+
+    document = fetch(asked, "report/stranding", answer, by=",".join(keys), currency=currency)
+    if at is not None:
+        document = {
+            **document,
+            "rows": [_gpus(row) for row in document["rows"]],
+            "total": _gpus(document["total"]),
+        }
+    print_document(document, asked.how, out=asked.out, notes=notes(document))
+
+
+def _gpus(row: Mapping[str, Any]) -> dict[str, Any]:
+    """GPU-hours of the instant as the GPUs that they are; money of a second says nothing."""
+    per_hour = timedelta(hours=1) / INSTANT
+    return {
+        (name[: -len("_hours")] + "s" if name.endswith("gpu_hours") else name): (
+            round(value * per_hour, 6) if name.endswith("gpu_hours") else value
+        )
+        for name, value in row.items()
+        if name != "cost"
+    }
+
+
+@report_app.command("coverage")
+def coverage(
+    since: Since = None,
+    until: Until = None,
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """How much of the window is known, per node, and what keeps the rest in the dark.
+
+    Example: `unstrand report coverage --since 2026-10-05 --until 2026-11-02`
+    """
+
+    def answer(store: Store, window: Window) -> Document:
+        from analytics.reports import coverage_report
+
+        return coverage_report(store, window, cluster=cluster).to_dict()
+
+    asked = Asked(db, server, since, until, "UTC", cluster, chosen(how, as_json), out)
+    document = fetch(asked, "report/coverage", answer)
+    window, share = document["window"], document["coverage_ratio"]
+    said = [
+        f"window    {window['since']} to {window['until']}",
+        f"coverage  {'not known' if share is None else f'{share:.2%}'} of GPU-time",
+        *(
+            f"{name:<9} {len(document[name])}, see --json"
+            for name in ("gaps", "unmapped", "unpriced", "conflicts")
+        ),
+    ]
+    print_document({"rows": document["nodes"], **document}, asked.how, out=asked.out, notes=said)
+
+
+def tell(asked: Asked, path: str, answer: Answer, **parameters: object) -> None:
+    """Print one report, from the service if one holds the file, else from the file itself."""
+    document = fetch(asked, path, answer, **parameters)
+    print_document(document, asked.how, out=asked.out, notes=notes(document))
+
+
+def notes(document: Document) -> list[str]:
+    """What has to stand beside the rows: window, coverage, prices, remarks; the identity last."""
+    window, currency = document["window"], document["currency"] or ""
+    coverage = document["coverage_ratio"]
+    identity = document["identity"]
+    return [
+        f"window    {window['since']} to {window['until']}, {window['time_zone']}",
+        f"coverage  {'not known' if coverage is None else f'{coverage:.2%}'} of GPU-time",
+        f"prices    {document['price_book'] or 'none'}",
+        *(f"remark    {remark}" for remark in document.get("remarks", ())),
+        f"identity  {identity['gpu_seconds_difference']} GPU-seconds, "
+        f"{identity['cost_difference']} {currency}".rstrip(),
+    ]
