@@ -55,6 +55,11 @@ class ClassSums:
         return self.hours(STRANDED)
 
     @property
+    def stranded_share(self) -> float | None:
+        """Stranded / installed."""
+        return ratio(self.stranded_hours, self.installed)
+
+    @property
     def stranded_money(self) -> Decimal | None:
         """Cost of the stranded classes."""
         return self.money(STRANDED)

@@ -53,6 +53,8 @@ def percent(ratio: float | None) -> str:
 
 def change(now: Decimal | float | None, before: Decimal | float | None) -> str:
     """``+12%`` against ``before``; a dash where there is nothing to compare with."""
+    if now is not None and before is not None and now == before:
+        return "±0%"
     if now is None or not before:
         return ABSENT
     ratio = float(now) / float(before) - 1

@@ -27,6 +27,24 @@ class ClassStyle:
     pattern: str = ""
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance of ``#rrggbb`` (WCAG 2, formula of sRGB), 0 black to 1 white."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours (WCAG 2), 1 to 21."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def text_on(colour: str) -> str:
+    """The text colour that reads best on ``colour``."""
+    return max((INK, PAPER), key=lambda text: contrast(text, colour))
+
+
 def hatch(style: ClassStyle) -> dict[str, object]:
     """The class's pattern over its colour, as Plotly wants it; empty for a plain class."""
     if not style.pattern:
@@ -47,7 +65,7 @@ NOT_HELD: dict[str, ClassStyle] = {
     "unknown": ClassStyle("#c9d0d8", "."),
     "reserved": ClassStyle("#7f93a8"),
     "gang_wait": ClassStyle("#c8a2d4", "\\"),
-    "stranded_cpu": ClassStyle("#d95f0e", "/"),
+    "stranded_cpu": ClassStyle("#e8751a", "/"),
     "stranded_mem": ClassStyle("#f6a45c", "/"),
     "stranded_shape": ClassStyle("#a63f03", "/"),
     "stranded_topology": ClassStyle("#fbc794", "/"),

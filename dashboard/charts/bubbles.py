@@ -48,7 +48,7 @@ def bubbles(items: Sequence[Bubble], x_axis: str, y_axis: str) -> go.Figure:
     top = max((item.amount for item in items), default=1.0)
     figure.update_xaxes(title=x_axis, range=[0, 1.06], tickformat=".0%", dtick=0.2)
     figure.update_yaxes(title=y_axis, range=[-top * 0.06, top * 1.22], tickformat=",.0f")
-    figure.add_vline(x=0.5, line={"color": LINE, "width": 1, "dash": "dot"})
+    figure.add_vline(x=0.5, line={"color": LINE, "width": 1, "dash": "dot"}, layer="below")
     return figure
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dashboard.palette import CLASSES, INK, PAPER, hatch
+from dashboard.palette import CLASSES, INK, hatch, text_on
 
 ROW_PX = 27
 
@@ -41,14 +41,14 @@ def waterfall(steps: Sequence[Step], axis: str) -> go.Figure:
             width=0.72,
             marker=_marker(step.name),
             text=[step.text],
-            textposition="outside" if base + step.amount < steps[0].amount * 0.75 else "none",
+            textposition="outside" if base + step.amount < steps[0].amount * 0.7 else "none",
             textfont={"color": INK, "size": 12},
             hovertext=[step.hover],
             hoverinfo="text",
             cliponaxis=False,
         )
-        if base + step.amount >= steps[0].amount * 0.75:
-            _label_inside(figure, place, step, base, steps[0].amount)
+        if base + step.amount >= steps[0].amount * 0.7:
+            _label_left(figure, place, step, base, steps[0].amount)
     figure.update_layout(barmode="overlay", bargap=0.2)
     figure.update_xaxes(title=axis, range=[0, steps[0].amount * 1.02], tickformat=",.0f")
     figure.update_yaxes(
@@ -67,17 +67,18 @@ def height(steps: Sequence[Step]) -> int:
     return ROW_PX * len(steps) + 52
 
 
-def _label_inside(figure: go.Figure, place: int, step: Step, base: float, full: float) -> None:
-    """Long bars carry their text inside, bars at the right end carry it at their left."""
-    wide = step.amount > full * 0.35
+def _label_left(figure: go.Figure, place: int, step: Step, base: float, full: float) -> None:
+    """A bar near the right end has its text at its left, or inside where that has no room."""
+    inside = base < full * 0.35
+    colour = INK if step.name is None else CLASSES[step.name].colour
     figure.add_annotation(
-        x=base + step.amount if wide else base,
+        x=base + step.amount if inside else base,
         y=place,
         text=step.text,
         showarrow=False,
         xanchor="right",
         xshift=-6,
-        font={"size": 12, "color": PAPER if wide else INK},
+        font={"size": 12, "color": text_on(colour) if inside else INK},
     )
 
 

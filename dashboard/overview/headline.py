@@ -7,12 +7,13 @@ from decimal import Decimal
 
 from dashboard.data import Report
 from dashboard.figures import ClassSums, ratio
-from dashboard.formats import change, hours, percent, points, whole_money
+from dashboard.formats import ABSENT, change, hours, percent, points, whole_money
 from dashboard.palette import CLASSES, HELD
 from dashboard.parts.html import Tile
 from dashboard.words import Words
 
 PARTS = 3
+NOISE = 0.005
 
 
 def answer_text(sums: ClassSums, report: Report, words: Words) -> str:
@@ -71,7 +72,7 @@ def _cost(head: Headline, words: Words) -> Tile:
         value=whole_money(head.sums.money(CLASSES), head.currency),
         kind="observed",
         sub=words("overview.cost_sub", hours=hours(float(head.sums.installed))),
-        against=_against(words, change(week, before)),
+        against=_against(words, head, change(week, before)),
     )
 
 
@@ -90,31 +91,44 @@ def _share(name: str, head: Headline, words: Words) -> Tile:
         kind="observed",
         help=words(f"overview.{name}_help"),
         sub=words(f"overview.{name}_sub", hours=hours(float(amount))),
-        against=_against(words, points(now, then)),
-        good=None if now is None or then is None or abs(now - then) < 0.0005 else now > then,
+        against=_against(words, head, points(now, then)),
+        good=_tone(_difference(now, then)),
         ratio=value,
     )
 
 
 def _stranded(head: Headline, words: Words) -> Tile:
     stranded = head.sums.stranded_hours
-    share = ratio(stranded, head.sums.installed)
-    now = head.week.stranded_hours if head.week else None
-    then = head.before.stranded_hours if head.before else None
+    share = head.sums.stranded_share
+    now = head.week.stranded_share if head.week else None
+    then = head.before.stranded_share if head.before else None
     return Tile(
         label=words("overview.stranded"),
         value=whole_money(head.sums.stranded_money, head.currency),
         kind="modelled",
         help=words("overview.stranded_help"),
         sub=words("overview.stranded_sub", hours=hours(float(stranded)), share=percent(share)),
-        against=_against(words, change(now, then)),
-        good=None if now is None or then is None or now == then else now < then,
+        against=_against(words, head, points(now, then)),
+        good=_tone(_difference(now, then), less_is_good=True),
         ratio=share,
         warn=True,
     )
 
 
-def _against(words: Words, text: str) -> str:
-    if text == "–":
+def _against(words: Words, head: Headline, text: str) -> str:
+    if head.week is None or head.before is None:
         return words("overview.against_none")
+    if text == ABSENT:
+        return words("overview.against_zero")
     return words("overview.against", change=text)
+
+
+def _tone(difference: float | None, *, less_is_good: bool = False) -> bool | None:
+    """Good or bad, from half a percentage point up: less than that is noise."""
+    if difference is None or abs(difference) < NOISE:
+        return None
+    return (difference < 0) == less_is_good
+
+
+def _difference(now: float | None, then: float | None) -> float | None:
+    return None if now is None or then is None else now - then

@@ -53,7 +53,10 @@ def test_from_the_answer_to_a_job_and_a_file(visit, url):
     window.shoot("teams-wide")
 
     # The second row is team language; the first column holds the mark that chooses a row.
-    page.locator('[data-testid="stDataFrame"] canvas').first.click(position={"x": 18, "y": 87})
+    table = page.locator('[data-testid="stDataFrame"]').first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 87)
     page.wait_for_selector("text=Users of language", timeout=30_000)
     window.settled()
     assert query_of(page)["team"] == "language"

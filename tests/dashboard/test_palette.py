@@ -5,21 +5,21 @@ from __future__ import annotations
 from itertools import pairwise
 
 from analytics.ledger import LedgerClass
-from dashboard.palette import ACCENT, BAD, CLASSES, GOOD, HELD, INK, MUTED, NOT_HELD, PAPER, WARN
-
-
-def luminance(colour):
-    def linear(part):
-        value = int(part, 16) / 255
-        return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
-
-    red, green, blue = (linear(colour[i : i + 2]) for i in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
+from dashboard.palette import (
+    ACCENT,
+    BAD,
+    CLASSES,
+    GOOD,
+    HELD,
+    INK,
+    MUTED,
+    NOT_HELD,
+    PAPER,
+    WARN,
+    contrast,
+    luminance,
+    text_on,
+)
 
 
 def test_every_ledger_class_has_a_colour_of_its_own():
@@ -42,3 +42,14 @@ def test_used_and_idle_are_told_apart_by_everybody():
 def test_text_can_be_read_on_paper():
     for colour in (INK, MUTED, ACCENT, BAD, GOOD, WARN):
         assert contrast(colour, PAPER) >= 4.5
+
+
+def test_contrast_is_that_of_the_standard():
+    assert (luminance("#000000"), round(luminance("#ffffff"), 9)) == (0, 1)
+    assert round(contrast("#000000", "#ffffff"), 6) == 21
+    assert round(contrast("#777777", "#ffffff"), 2) == 4.48
+
+
+def test_text_can_be_read_on_every_bar():
+    for name, style in CLASSES.items():
+        assert contrast(text_on(style.colour), style.colour) >= 4.5, name

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from analytics import reports
-from unstrand.api.query import ReportQuery, asked_window, read_or_refuse, within_rows
+from unstrand.api.query import ReportQuery, WindowQuery, asked_window, read_or_refuse, within_rows
 from unstrand.api.status import service_of
 
 router = APIRouter(prefix="/report", tags=["reports"])
@@ -48,3 +48,26 @@ def ledger(request: Request, query: Asked) -> dict[str, Any]:
     )
     within_rows(report.rows, keys)
     return report.to_dict()
+
+
+@router.get("/stranding")
+def stranding(request: Request, query: Asked) -> dict[str, Any]:
+    """Free GPUs that could not be used: by class, rule and the run that caused it or waited."""
+    store, keys = service_of(request).store, query.keys("team")
+    window = asked_window(store, query)
+    report = read_or_refuse(
+        WHERE,
+        lambda: reports.stranding_report(
+            store, window, keys, cluster=query.cluster, currency=query.currency
+        ),
+    )
+    within_rows(report.rows, keys)
+    return report.to_dict()
+
+
+@router.get("/coverage")
+def coverage(request: Request, query: Annotated[WindowQuery, Query()]) -> dict[str, Any]:
+    """How much of the window is known, per node, and what keeps the rest in the dark."""
+    store = service_of(request).store
+    window = asked_window(store, query)
+    return reports.coverage_report(store, window, cluster=query.cluster).to_dict()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.reports import cost_report, ledger_report
+from analytics.reports import cost_report, coverage_report, ledger_report, stranding_report
 from analytics.window import Window
 
 WINDOW = {"since": "2026-10-19", "until": "2026-11-02"}
@@ -21,6 +21,15 @@ def test_the_ledger_report_proves_itself(api, site_store, site):
     answer = api.get("/report/ledger", params=WINDOW).json()
     assert answer == ledger_report(site_store, Window(site.SINCE, site.UNTIL)).to_dict()
     assert answer["identity"] == {"gpu_seconds_difference": 0, "cost_difference": "0"}
+
+
+def test_stranding_and_coverage_are_those_of_the_analytics(api, site_store, site):
+    window = Window(site.SINCE, site.UNTIL)
+    stranding = stranding_report(site_store, window, ("node",)).to_dict()
+    assert api.get("/report/stranding", params=WINDOW | {"by": "node"}).json() == stranding
+    coverage = coverage_report(site_store, window).to_dict()
+    assert api.get("/report/coverage", params=WINDOW).json() == coverage
+    assert coverage["nodes"][0]["node"] == "big-1", "the darkest first"
 
 
 def test_without_a_window_the_last_known_28_days_are_told(api):

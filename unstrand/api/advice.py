@@ -1,0 +1,196 @@
+"""The weekly report and what people make of it; marks; a job's card."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, Query, Request
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from analytics.ledger import ensure_built
+from collector.errors import CollectorError
+from collector.marks import Mark, record_mark
+from collector.store import Work
+from scheduler_advisor.advice.recommendation import State, StateChange
+from scheduler_advisor.advice.states import change_state
+from scheduler_advisor.errors import AdvisorError
+from scheduler_advisor.goals import Goals, parse_goals
+from scheduler_advisor.job_card import job_card
+from scheduler_advisor.report.forms import rendered
+from scheduler_advisor.report.json_form import report_json
+from scheduler_advisor.report.make import make_report
+from scheduler_advisor.report.saved import (
+    newest_report,
+    recommendations_of,
+    rows_behind,
+    save_report,
+)
+from scheduler_advisor.window import Window
+from unstrand.api.query import ClusterQuery, WindowQuery, asked_window
+from unstrand.api.status import service_of
+from unstrand.errors import RequestRefusedError
+
+router = APIRouter(tags=["advice"])
+T = TypeVar("T")
+Language = Literal["en", "ko"]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ReportWish(_Body):
+    """A report to make now."""
+
+    since: str | None = None
+    until: str | None = None
+    tz: str = "UTC"
+    cluster: str | None = None
+    language: Language = "en"
+    goals: str | None = Field(None, description="The text of a goals.toml.", max_length=100_000)
+    forms: list[Literal["html", "json", "md", "pdf"]] = Field(default_factory=list)
+
+
+class StateWish(_Body):
+    """A new state of a recommendation."""
+
+    state: State
+    actor: str = Field(max_length=200)
+    reason: str | None = Field(None, max_length=2000)
+    until: AwareDatetime | None = None
+
+
+class MarkWish(_Body):
+    """A mark; without ``ts`` it is now."""
+
+    kind: str
+    ts: AwareDatetime | None = None
+    cluster: str | None = None
+    job_id: str | None = None
+    run_id: str | None = None
+    node: str | None = None
+    text: str | None = None
+
+
+class NewestQuery(BaseModel):
+    """In which language."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    language: Language = "en"
+
+
+class RowsQuery(BaseModel):
+    """Which amount to follow."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    amount: Literal["saving", "current"] = "saving"
+
+
+@router.get("/advice")
+def newest(request: Request, query: Annotated[NewestQuery, Query()]) -> dict[str, Any]:
+    """The newest report, its recommendations in the states of now."""
+    service = service_of(request)
+    with service.store.work() as work:
+        row = newest_report(work)
+        if row is None:
+            raise RequestRefusedError(
+                "no report has been made yet", where="/advice",
+                remedy="POST /api/v1/advice or `unstrand advise` makes one", status=404,
+            )  # fmt: skip
+        body: dict[str, Any] = json.loads(row["body"])[query.language]
+        body["recommendations"] = recommendations_of(
+            work, row["report_id"], service.clock(), query.language
+        )
+    return body
+
+
+@router.post("/advice")
+def make(request: Request, wish: ReportWish) -> dict[str, Any]:
+    """Make a report now, keep it, and return it; ``files`` holds the forms asked for, base64."""
+    service = service_of(request)
+    asked = WindowQuery(since=wish.since, until=wish.until, tz=wish.tz, cluster=wish.cluster)
+    found = asked_window(service.store, asked)
+    window = Window(found.since, found.until, found.time_zone)
+
+    def made() -> dict[str, Any]:
+        goals = Goals() if wish.goals is None else parse_goals(wish.goals, "goals")
+        ensure_built(service.store, window, cluster=wish.cluster)
+        report = make_report(service.store, window, goals, at=service.clock(), cluster=wish.cluster)
+        files = {form: rendered(report, form, wish.language) for form in wish.forms}
+        _written(request, lambda work: save_report(work, report))
+        return {
+            **report_json(report, wish.language),
+            "files": {form: base64.b64encode(content).decode() for form, content in files.items()},
+        }
+
+    return _or_refuse("body", made)
+
+
+@router.get("/advice/rows/{recommendation_id}")
+def rows(
+    request: Request, recommendation_id: str, query: Annotated[RowsQuery, Query()]
+) -> dict[str, Any]:
+    """The rows that a recommendation's amount adds up from, per run or node and day."""
+    with service_of(request).store.work() as work:
+        return {"rows": rows_behind(work, recommendation_id, query.amount)}
+
+
+@router.post("/advice/state/{recommendation_id}")
+def state(request: Request, recommendation_id: str, wish: StateWish) -> dict[str, str]:
+    """Accept, snooze, dismiss, mark applied, or make new again."""
+    change = StateChange(
+        ts=service_of(request).clock(), state=wish.state, actor=wish.actor, reason=wish.reason,
+        until=wish.until,
+    )  # fmt: skip
+
+    def write(work: Work) -> int:
+        change_state(work, recommendation_id, change)
+        return 1
+
+    _or_refuse("body", lambda: _written(request, write))
+    return {"id": recommendation_id, "state": wish.state.value}
+
+
+@router.post("/marks")
+def marks(request: Request, wish: MarkWish) -> dict[str, Any]:
+    """Record a checkpoint, a restore, a change of policy, or a note."""
+    at: datetime = wish.ts or service_of(request).clock()
+    mark = Mark(**{**wish.model_dump(), "ts": at})
+
+    def write(work: Work) -> int:
+        record_mark(work, mark)
+        return 1
+
+    _or_refuse("body", lambda: _written(request, write))
+    return {"kind": mark.kind, "ts": at}
+
+
+@router.get("/job/{job_id}")
+def job(request: Request, job_id: str, query: Annotated[ClusterQuery, Query()]) -> dict[str, Any]:
+    """What a job held, used, waited for and cost."""
+    service = service_of(request)
+    card = _or_refuse(
+        "path parameter job_id",
+        lambda: job_card(service.store, job_id, service.clock(), query.cluster),
+    )
+    return {**card.body, "line": card.line}
+
+
+def _written(request: Request, write: Callable[[Work], int]) -> int:
+    """Written by the writer thread, in its order, before the answer goes out."""
+    return service_of(request).writer.submit(write, source="advice").result(timeout=60)
+
+
+def _or_refuse(where: str, what: Callable[[], T]) -> T:
+    try:
+        return what()
+    except (AdvisorError, CollectorError) as error:
+        raise RequestRefusedError(
+            str(error), where=where, remedy="see /api/v1/docs for what it takes"
+        ) from error
