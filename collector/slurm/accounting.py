@@ -12,7 +12,8 @@ from collector.slurm.sacct import RunBatch
 
 _REMEDY = (
     "Set AccountingStorageTRES=gres/gpu in slurm.conf (jobs are counted from then on) and import "
-    "the time after that"
+    "the time after that; where it is set, give the full output of `scontrol show node -d -o`: "
+    "its CfgTRES shows it"
 )
 
 

@@ -36,7 +36,7 @@ def spread(batch: RunBatch, inventory: Inventory, exact: Mapping[str, Sequence[S
     rule in `split`. Runs without GPUs are kept on GPU nodes only: they hold CPUs and memory there.
     """
     table = batch.table
-    runs = _started(batch)
+    runs, vague = _started(batch)
     known = _known(batch, runs, exact)
     ruled = runs[~np.isin(runs, list(known))] if known else runs
     pairs, which = _combinations(table, ruled)
@@ -54,18 +54,25 @@ def spread(batch: RunBatch, inventory: Inventory, exact: Mapping[str, Sequence[S
     remarks = _remarks(batch, pairs, lists, inventory)
     times = repeats[which]
     run, exactly = np.repeat(owner, times), np.repeat(which >= len(per_pair), times)
-    return Spread(run, exactly, columns, lost, tuple(remarks))
+    return Spread(run, exactly, columns, lost, (*vague, *remarks))
 
 
-def _started(batch: RunBatch) -> np.ndarray:
+def _started(batch: RunBatch) -> tuple[np.ndarray, list[str]]:
+    """The rows of runs that held something somewhere, and a remark on those that do not say so."""
     table = batch.table
+    if not len(table):
+        return np.zeros(0, dtype=np.int64), []
     placed = np.array([bool(names) for names in batch.nodelists], dtype=bool)
     holds = np.array([held is not None for held in batch.alloc], dtype=bool)
+    placed = placed[np.asarray(table["node_code"])]
+    holds = holds[np.asarray(table["alloc_code"])]
     started = np.asarray(pc.is_valid(table["start"]))
-    if not len(started):
-        return np.zeros(0, dtype=np.int64)
-    started &= placed[np.asarray(table["node_code"])] & holds[np.asarray(table["alloc_code"])]
-    return np.flatnonzero(started)
+    vague = int((started & (placed != holds)).sum())
+    remark = (
+        f"{vague} runs have only one of AllocTRES and NodeList: what they held is not known, and "
+        "they hold nothing here"
+    )
+    return np.flatnonzero(started & placed & holds), [remark] if vague else []
 
 
 def _known(

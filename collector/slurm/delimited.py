@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from collector.slurm import plain
 from collector.slurm.refusal import refusal, shown
 
 UNIT_SEPARATOR = "\x1f"
+_DELIMITERS = ("|", UNIT_SEPARATOR, ";", "\t", "^", ",")
 _FREE_TEXT = ("jobname", "name", "comment", "admincomment", "systemcomment", "submitline", "reason")
 _WIDTH = re.compile(r"%-?\d+\Z", re.ASCII)
 _BLOCK_BYTES = 64 << 20
@@ -70,13 +71,11 @@ def read(source: str, data: bytes, layout: Layout) -> Delimited:
     """
     data = plain.cleaned(source, data, layout.remedy)
     number, first = _first_line(source, data, layout)
-    delimiter = UNIT_SEPARATOR if UNIT_SEPARATOR in first else "|"
+    delimiter = _delimiter(first, layout)
     cells = first.split(delimiter)
     header = tuple(_WIDTH.sub("", cell.strip()).lower() for cell in cells)
-    if layout.marks.isdisjoint(header):
-        names = _format_of(source, number, first, layout, cells)
-    else:
-        names = header
+    known = not layout.marks.isdisjoint(header)
+    names = header if known else _format_of(source, number, first, layout, cells)
     _check_names(source, number, names, layout)
     table, odd = _read_regular(data, delimiter, names)
     regular = _line_numbers(len(table), [line for line, _ in odd])
@@ -84,6 +83,15 @@ def read(source: str, data: bytes, layout: Layout) -> Delimited:
     repaired = _repair(source, odd, names, delimiter, layout)
     rows = _joined(source, table, regular, repaired, names)
     return _without_headers(rows, cells)
+
+
+def _delimiter(first: str, layout: Layout) -> str:
+    """The one that makes a header of the first line; without a header what Slurm uses itself."""
+    for delimiter in _DELIMITERS:
+        names = {cell.strip().lower() for cell in first.split(delimiter)}
+        if not layout.marks.isdisjoint(names) and len(names) > 1:
+            return delimiter
+    return UNIT_SEPARATOR if UNIT_SEPARATOR in first else "|"
 
 
 def _first_line(source: str, data: bytes, layout: Layout) -> tuple[int, str]:
@@ -135,9 +143,7 @@ def _read_regular(
     keys = [f"{index}" for index in range(len(names))]
     table = csv.read_csv(
         io.BytesIO(data),
-        read_options=csv.ReadOptions(
-            use_threads=False, column_names=keys, block_size=max(_BLOCK_BYTES, 1)
-        ),
+        read_options=csv.ReadOptions(use_threads=False, column_names=keys, block_size=_BLOCK_BYTES),
         parse_options=csv.ParseOptions(
             delimiter=delimiter,
             quote_char=False,
@@ -233,14 +239,9 @@ def _without_headers(rows: Delimited, cells: Sequence[str]) -> Delimited:
     keep = np.ones(len(rows), dtype=bool)
     if _WIDTH.sub("", head[0].strip()).lower() == names[0]:
         keep &= ~header.to_numpy(zero_copy_only=False)
-    blank = _blank(rows.columns.values(), len(rows))
-    return rows.take(keep & ~blank) if (blank.any() or not keep.all()) else rows
-
-
-def _blank(columns: Iterable[pa.Array], rows: int) -> np.ndarray:
-    blank = np.ones(rows, dtype=bool)
-    for column in columns:
+    blank = np.ones(len(rows), dtype=bool)
+    for column in rows.columns.values():
+        blank &= pc.equal(column, "").to_numpy(zero_copy_only=False)
         if not blank.any():
             break
-        blank &= pc.equal(column, "").to_numpy(zero_copy_only=False)
-    return blank
+    return rows.take(keep & ~blank) if (blank.any() or not keep.all()) else rows

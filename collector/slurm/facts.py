@@ -73,7 +73,7 @@ def write(work: Work, facts: SlurmFacts, window: Window, now: datetime) -> Impor
         until=until,
         kept=written.kept | kept,
         dropped=dropped | _if_any("allocation on nodes without GPUs", held.without_gpus),
-        remarks=(*remarks, *held.remarks, *gone),
+        remarks=(*remarks, *held.remarks, *gone, *_future(until, now)),
         gpu_seconds=_gpu_seconds(runs, held),
     )
     cluster_writer.write_log(work, summary, facts.digest, now)
@@ -136,6 +136,12 @@ def _gpu_seconds(runs: RunBatch, held: Spread) -> int:
     seconds = pc.subtract(pc.coalesce(end, known, start), start)
     total = pc.sum(pc.multiply(pc.cast(held.columns["gpus"], pa.int64()), seconds))
     return int(total.as_py() or 0)
+
+
+def _future(until: datetime, now: datetime) -> list[str]:
+    if until <= now:
+        return []
+    return [f"the window ends after now ({now:%Y-%m-%d %H:%M} UTC): is the time zone right?"]
 
 
 def _if_any(why: str, count: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ from collector.slurm import column, duration, job_state, tres
 from collector.slurm.delimited import Delimited
 from collector.slurm.refusal import MalformedError, refusal
 
-_ID = r"^(?P<base>\d+)(?:_(?P<task>\d+|\[[^\].]*\]?))?(?:\+(?P<component>\d+))?$"
+_ID = r"^(?P<base>\d+)(?:_(?P<task>\d+|\[[^\]]*\]?))?(?:\+(?P<component>\d+))?$"
 _NO_TEXT = pa.scalar(None, pa.string())
 
 

@@ -94,7 +94,9 @@ def _of_cluster(rows: Delimited, cluster: str) -> tuple[Delimited, int]:
 
 def _without_steps(rows: Delimited) -> tuple[Delimited, int]:
     name = "jobid" if "jobid" in rows.columns else "jobidraw"
-    steps = pc.match_substring(rows.column(name), ".").to_numpy(zero_copy_only=False)
+    # Not the dots of an array's list that Slurm cut: 7_[1,3,5,...].
+    steps = pc.match_substring_regex(rows.column(name), r"^[^\[]*\.")
+    steps = steps.to_numpy(zero_copy_only=False)
     return (rows.take(~steps), int(steps.sum())) if steps.any() else (rows, 0)
 
 

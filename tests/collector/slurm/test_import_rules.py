@@ -60,6 +60,32 @@ def test_any_format_without_header_is_taken_where_it_is_given(site):
     assert site.gpu_seconds() == 2 * 3600
 
 
+def test_an_array_whose_list_slurm_cut_is_a_job_and_no_step(site):
+    site.rows = [site.run(), site.run(**PENDING, jobid="7_[1,3,5,7,...]", jobidraw="7")]
+    site.take_in()
+    assert site.store.value("SELECT array_task FROM job WHERE job_id = '7'") == "[1,3,5,7,...]"
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "\x1f", "^"])
+def test_another_delimiter_is_seen_in_the_header(site, delimiter):
+    site.rows, site.delimiter = [site.run()], delimiter
+    site.take_in()
+    assert site.gpu_seconds() == 2 * 3600
+
+
+def test_a_run_that_does_not_say_what_it_held_is_named(site):
+    site.rows = [site.run(), site.run(jobid="2", alloctres="")]
+    summary = site.take_in()
+    assert site.gpu_seconds() == 2 * 3600
+    assert any("only one of AllocTRES and NodeList" in remark for remark in summary.remarks)
+
+
+def test_a_window_that_ends_after_now_is_named(site):
+    site.rows = [site.run()]
+    summary = site.take_in(now=at(site.t0 + 600))
+    assert any("is the time zone right?" in remark for remark in summary.remarks)
+
+
 def test_columns_may_come_in_any_order_and_spelling(site):
     site.fields = tuple(reversed(site.fields))
     site.rows = [site.run(jobname="a|b")]
