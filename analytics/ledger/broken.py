@@ -59,50 +59,76 @@ def _returns(facts: Facts) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     return back, left
 
 
-def mark_failed(facts: Facts, fleet: Fleet, held: Held) -> list[Breakage]:
-    """Turn held time on broken GPUs and nodes into failed pieces; return what is broken and not
-    held."""
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Every breakage, and the part of it in which no run held the GPU."""
+
+    all: list[Breakage]
+    loose: list[Breakage]
+
+
+def mark_failed(facts: Facts, fleet: Fleet, held: Held) -> Broken:
+    """Turn held time on broken GPUs and nodes into failed pieces."""
+    found = breakages(facts, fleet)
     loose: list[Breakage] = []
-    for breakage, fatal in breakages(facts, fleet):
-        place = _holder(held, breakage, fatal, facts)
-        if place is None:
-            loose.append(breakage)
-            continue
-        piece = held.pieces.pop(place)
-        held.pieces.extend(_split_units(piece, max(breakage.t0, piece.t0), held.per_gpu))
-        if piece.t1 < breakage.t1:
-            loose.append(replace(breakage, t0=piece.t1))
+    for breakage, fatal in found:
+        victims = _victims(held, breakage, None if fatal.by_name else _runs_of(fatal, facts))
+        released = max((held.pieces[place].t1 for place in victims), default=breakage.t0)
+        pieces = [
+            p for place in victims for p in _split(held.pieces[place], breakage, held.per_gpu)
+        ]
+        for place in reversed(victims):
+            held.pieces.pop(place)
+        held.pieces.extend(pieces)
+        if released < breakage.t1:
+            loose.append(replace(breakage, t0=released))
     _mark_down(facts, fleet, held)
-    return loose
+    return Broken([breakage for breakage, _ in found], loose)
 
 
-def _holder(held: Held, b: Breakage, fatal: Fatal, facts: Facts) -> int | None:
-    """The piece whose run held the GPU when it broke; None where the facts do not tell."""
-    runs = {fatal.run_id} if fatal.run_id else set()
-    if fatal.job_id and not runs:
-        runs = {r.run_id for r in facts.runs.values() if r.job_id == fatal.job_id}
-    at = max(b.t0, facts.since)
-    whole = None
-    for place, piece in enumerate(held.pieces):
-        if piece.pool != b.pool or piece.failed or not piece.t0 <= at < piece.t1:
-            continue
-        if b.gpu is not None and piece.gpu == b.gpu:
-            return place
-        if piece.gpu is None and piece.run_id in runs:
-            whole = place
-    return whole
+def _runs_of(fatal: Fatal, facts: Facts) -> set[str]:
+    """The runs that an event names and that held something when it happened."""
+    return {
+        run.run_id
+        for run in facts.runs.values()
+        if (run.run_id == fatal.run_id or (fatal.run_id is None and run.job_id == fatal.job_id))
+        and run.t0 is not None
+        and run.t0 <= fatal.t
+        and (run.t1 is None or fatal.t < run.t1)
+    }
 
 
-def _split_units(piece: Piece, at: int, per_gpu: int) -> list[Piece]:
-    """One GPU of the piece is failed from ``at`` on, the others are not."""
+def _victims(held: Held, b: Breakage, runs: set[str] | None) -> list[int]:
+    """Places of the pieces that hold the broken GPU: by its name (runs None), else of the run named."""
+    near = [
+        place
+        for place, piece in enumerate(held.pieces)
+        if piece.pool == b.pool and not piece.failed and piece.t0 < b.t1 and piece.t1 > b.t0
+    ]
+    if runs is None:
+        return [place for place in near if held.pieces[place].gpu == b.gpu]
+    whole = [p for p in near if held.pieces[p].gpu is None and held.pieces[p].run_id in runs]
+    chosen: list[int] = []
+    until = 0
+    for place in sorted(whole, key=lambda place: (held.pieces[place].t0, place)):
+        if held.pieces[place].t0 >= until:
+            chosen.append(place)
+            until = held.pieces[place].t1
+    return sorted(chosen)
+
+
+def _split(piece: Piece, b: Breakage, per_gpu: int) -> list[Piece]:
+    """One GPU of the piece is failed while it is broken, the others are not."""
+    t0, t1 = max(b.t0, piece.t0), min(b.t1, piece.t1)
     broken = piece.units if piece.gpu is not None else per_gpu
-    parts = [replace(piece, t0=at, units=broken, failed=True, contested=0)]
-    if piece.t0 < at:
-        parts.append(replace(piece, t1=at))
-    if piece.units > broken:
-        rest = piece.units - broken
-        parts.append(replace(piece, t0=at, units=rest, contested=min(piece.contested, rest)))
-    return parts
+    rest = piece.units - broken
+    parts = [
+        replace(piece, t0=t0, t1=t1, units=broken, failed=True, contested=0),
+        replace(piece, t1=t0),
+        replace(piece, t0=t1),
+        replace(piece, t0=t0, t1=t1, units=rest, contested=min(piece.contested, rest)),
+    ]
+    return [part for part in parts if part.t0 < part.t1 and part.units > 0]
 
 
 def _mark_down(facts: Facts, fleet: Fleet, held: Held) -> None:

@@ -69,15 +69,15 @@ def compute(work: Work, cluster: str, since: int, until: int) -> Computed:
     models = {model for _, model in fleet.pools}
     bounds = cuts(since, until, prices.changes(models) | _mapping_changes(work, cluster))
     held = resolve(facts, fleet, since - lead, until)
-    loose = mark_failed(facts, fleet, held)
+    broken = mark_failed(facts, fleet, held)
     profiles = _profiles(work, cluster, since - lead, until)
     frame = Frame(work, facts, fleet, held, bounds, prices, profiles)
-    segments, pending = _sweep(frame, loose, profiles, since - lead)
+    segments, pending = _sweep(frame, broken.loose, profiles, since - lead)
     inside = frame.held = _clipped(held, since)
     inside.pieces = mark_thrown(inside.pieces, durable_points(work, facts))
     parts = cut_and_measure(work, cluster, fleet, inside.pieces, bounds, held.per_gpu)
     busy = held_rows(inside, parts)
-    left = remainders(facts, fleet, inside, loose, bounds, busy.shared)
+    left = remainders(facts, fleet, inside, broken.all, bounds, busy.shared)
     rest = post(segments, bounds, len(fleet.pools))
     _check(frame, busy, rest, left)
     return Computed(

@@ -78,13 +78,14 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """A GPU broke at ``t``."""
+    """A GPU broke at ``t``; ``by_name``: facts name it, so only who holds it by name can have held it."""
 
     node: str
     gpu_uuid: str | None
     run_id: str | None
     job_id: str | None
     t: int
+    by_name: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,10 @@ FROM reservation WHERE cluster = ? AND since < ? GROUP BY name, node, since
 HAVING coalesce(max(until), 'infinity') > ? ORDER BY ALL"""
 
 _FATALS = """
-SELECT DISTINCT node, gpu_uuid, run_id, job_id, epoch_us(ts) AS t FROM event
+SELECT DISTINCT node, gpu_uuid, run_id, job_id, epoch_us(ts) AS t, EXISTS (
+  SELECT 1 FROM allocation a WHERE a.cluster = event.cluster AND a.gpu_uuid = event.gpu_uuid
+    AND coalesce(a.end_at, 'infinity') > event.ts) AS by_name
+FROM event
 WHERE cluster = ? AND ts < ? AND fatal AND kind IN ('xid', 'gpu_lost') AND node IS NOT NULL ORDER
 BY t, node, gpu_uuid, run_id, job_id"""
 

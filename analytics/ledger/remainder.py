@@ -22,7 +22,7 @@ def remainders(
     facts: Facts,
     fleet: Fleet,
     held: Held,
-    loose: list[Breakage],
+    broken: list[Breakage],
     bounds: Array,
     shared: dict[tuple[int, str, int], int],
 ) -> Left:
@@ -40,7 +40,7 @@ def remainders(
     for pool, gpu in sorted({(pool, gpu) for pool, gpu, _ in shared}):
         node = fleet.pools[pool][0]
         pieces = boards[pool, gpu]
-        marks = _marks(facts, node, [b for b in loose if b.pool == pool and b.gpu == gpu])
+        marks = _marks(facts, node, [b for b in broken if b.pool == pool and b.gpu == gpu])
         for t0, t1, slot in _steps(pieces, marks, edges):
             left = held.per_gpu - sum(p.units for p in pieces if p.t0 <= t0 < p.t1)
             whole[pool, gpu, slot] += t1 - t0

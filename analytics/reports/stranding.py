@@ -72,20 +72,20 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
         }
         for key, amount in zip(keys, money, strict=True)
     ]
-    return _finish(work, question, source.hours, rows, unit)
+    return _finish(work, question, source.hours, rows, (unit, sum(time.values())))
 
 
 def _finish(
-    work: Work, question: Question, source: str, rows: list[Row], unit: str | None
+    work: Work, question: Question, source: str, rows: list[Row], whole: tuple[str | None, int]
 ) -> Report:
     """Totals from the ledger's own rows; what causes do not explain shows as a difference."""
+    unit, explained = whole
     plain = Question(question.window, (), question.cluster)
     sums: dict[str, int] = defaultdict(int)
     for cell in cells(work, plain, epochs(plain, []), source):
         for name, amount in cell.time.items():
             sums[name] += amount
     classes = sum(sums[name] for name in EXPLAINED)
-    explained = sum((row["gpu_hours"] for row in rows), hours(0))
     total: Row = {
         "gpu_hours": hours(classes),
         "cost": sum(row["cost"] for row in rows) if unit is not None else None,
@@ -103,7 +103,7 @@ def _finish(
         price_book=None,
         rows=rows,
         total=total,
-        identity=Identity((explained - hours(classes)) * 3600, hours(0)),
+        identity=Identity(hours((explained - classes) * 3600), hours(0)),
         remarks=["causes are modelled: each row names the rule"],
     )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -293,3 +296,15 @@ class Site:
 @pytest.fixture
 def site(store):
     return Site(store)
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """The slow reference ledger, which shares no code with the real one."""
+    spec = importlib.util.spec_from_file_location(
+        "reference", Path(__file__).with_name("reference.py")
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["reference"] = module
+    spec.loader.exec_module(module)
+    return module
