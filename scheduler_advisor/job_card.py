@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -63,8 +64,21 @@ class JobCard:
         )
 
 
-def job_card(store: Store, job_id: str, at: datetime, cluster: str | None = None) -> JobCard:
-    """The card of a job as of ``at``, its ledger brought up to date first.
+Account = Callable[[Window, str], object]
+
+
+def _build(store: Store) -> Account:
+    return lambda window, cluster: ensure_built(store, window, cluster=cluster)
+
+
+def job_card(
+    store: Store,
+    job_id: str,
+    at: datetime,
+    cluster: str | None = None,
+    account: Account | None = None,
+) -> JobCard:
+    """The card of a job as of ``at``, its ledger brought up to date first (by ``account``).
 
     Raises AdvisorError for a job that is not known, or known in several clusters.
     """
@@ -79,18 +93,18 @@ def job_card(store: Store, job_id: str, at: datetime, cluster: str | None = None
         raise AdvisorError(
             f"job {job_id} is known in {', '.join(clusters)}: name one with --cluster"
         )
-    _account(store, runs, clusters[0], at)
+    _account(account or _build(store), runs, clusters[0], at)
     with store.work() as work:
         return JobCard(_body(work, runs, clusters[0], at))
 
 
-def _account(store: Store, runs: list[dict[str, Any]], cluster: str, at: datetime) -> None:
+def _account(account: Account, runs: list[dict[str, Any]], cluster: str, at: datetime) -> None:
     """Bring the ledger up to date over the job's life."""
     starts = [run["start_at"] for run in runs if run["start_at"] is not None]
     if starts:
         ends = [run["end_at"] or run["last_known_at"] or at for run in runs if run["start_at"]]
         until = max(max(ends), min(starts) + timedelta(hours=1))
-        ensure_built(store, Window(min(starts), until), cluster=cluster)
+        account(Window(min(starts), until), cluster)
 
 
 def _body(work: Work, runs: list[dict[str, Any]], cluster: str, at: datetime) -> dict[str, Any]:

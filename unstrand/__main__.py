@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from analytics.errors import AnalyticsError
 from collector.errors import CollectorError
+from scheduler_advisor.errors import AdvisorError
 from unstrand.commands.app import app
 from unstrand.errors import UnstrandError
 
-REFUSALS = (UnstrandError, CollectorError, AnalyticsError)
+REFUSALS = (UnstrandError, CollectorError, AnalyticsError, AdvisorError)
 
 
 def main() -> None:

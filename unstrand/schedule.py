@@ -17,6 +17,7 @@ from pathlib import Path
 
 from apscheduler.triggers.cron import CronTrigger
 
+from analytics.health.span import facts_span
 from analytics.ledger import ensure_built
 from collector.store import Store, Work
 from scheduler_advisor.delivery.deliver import deliver
@@ -26,7 +27,7 @@ from scheduler_advisor.goals import Goals, load_goals
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.make import make_report
 from scheduler_advisor.report.saved import save_report
-from scheduler_advisor.window import window_back
+from scheduler_advisor.window import Window, window_back
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class WeeklyReports:
     clock: Callable[[], datetime]
     goals_file: Path | None = None
     delivery_file: Path | None = None
+    account: Callable[[Window], object] | None = None  # default: build the window's ledger here
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run_if_due(self) -> WeeklyReport | None:
@@ -50,10 +52,11 @@ class WeeklyReports:
         with self._lock:
             goals = load_goals(self.goals_file)
             now = self.clock()
+            span = facts_span(self.store)
             planned = self._due(goals, now)
-            if planned is None:
+            if planned is None or span is None:
                 return None
-            report = self._made(goals, planned, now)
+            report = self._made(goals, min(planned, span.until), now)
             if self.delivery_file is not None:
                 receivers = load_receivers(self.delivery_file)
                 for result in deliver(self.store, report, receivers, clock=self.clock):
@@ -67,16 +70,15 @@ class WeeklyReports:
     def _due(self, goals: Goals, now: datetime) -> datetime | None:
         last = last_planned(goals.report.cron, goals.report.time_zone, now)
         done = self.store.value("SELECT max(done_until) FROM watermark WHERE task = ?", [TASK])
-        if done is None:
-            # The first look: nothing was missed before there was a service to miss it.
-            with self.store.work() as work, work.transaction():
-                _mark(work, last, now)
-            return None
-        return last if last > done else None
+        # Without a watermark there is no report yet: the first one comes with the first facts.
+        return last if done is None or last > done else None
 
-    def _made(self, goals: Goals, planned: datetime, now: datetime) -> WeeklyReport:
-        window = window_back(goals.report.window, planned, goals.report.time_zone)
-        ensure_built(self.store, window)
+    def _made(self, goals: Goals, until: datetime, now: datetime) -> WeeklyReport:
+        window = window_back(goals.report.window, until, goals.report.time_zone)
+        if self.account is None:
+            ensure_built(self.store, window)
+        else:
+            self.account(window)
         return make_report(self.store, window, goals, at=now)
 
     def _finish(self, report: WeeklyReport, planned: datetime, now: datetime) -> None:

@@ -23,7 +23,8 @@ ENV_PREFIX = "UNSTRAND_"
 class Settings(BaseSettings):
     """What an operator may set; each key is also ``UNSTRAND_<KEY>`` in the environment.
 
-    ``server``: the address of a service that answers instead of the file.
+    ``server``: the address of a service that answers instead of the file. ``goals`` and
+    ``delivery``: what matters here and who gets the weekly report, in TOML.
     """
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
@@ -32,6 +33,8 @@ class Settings(BaseSettings):
     server: str | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=0, le=65535)
+    goals: Path | None = None
+    delivery: Path | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("db")

@@ -6,7 +6,8 @@ from scheduler_advisor.advice.site import Site
 
 # name of a need -> a question that is true where the facts are there
 _QUESTIONS = {
-    "scheduler": "SELECT EXISTS (FROM advice_run)",
+    "scheduler": "SELECT EXISTS (SELECT 1 FROM fact_window WHERE kind = 'scheduler' "
+    "AND since < $2 AND until > $1)",
     "activity": "SELECT EXISTS (SELECT 1 FROM advice_cell WHERE used + lost + allocated_idle > 0)",
     "memory": "SELECT EXISTS (SELECT 1 FROM sample WHERE mem_used_mib IS NOT NULL "
     "AND run_id IS NOT NULL AND ts >= $1 AND ts < $2)",

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Query, Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from analytics.ledger import ensure_built
 from collector.errors import CollectorError
 from collector.marks import Mark, record_mark
 from collector.store import Work
@@ -120,7 +119,7 @@ def make(request: Request, wish: ReportWish) -> dict[str, Any]:
 
     def made() -> dict[str, Any]:
         goals = Goals() if wish.goals is None else parse_goals(wish.goals, "goals")
-        ensure_built(service.store, window, cluster=wish.cluster)
+        service.keeper.everything()
         report = make_report(service.store, window, goals, at=service.clock(), cluster=wish.cluster)
         files = {form: rendered(report, form, wish.language) for form in wish.forms}
         _written(request, lambda work: save_report(work, report))
@@ -177,7 +176,13 @@ def job(request: Request, job_id: str, query: Annotated[ClusterQuery, Query()]) 
     service = service_of(request)
     card = _or_refuse(
         "path parameter job_id",
-        lambda: job_card(service.store, job_id, service.clock(), query.cluster),
+        lambda: job_card(
+            service.store,
+            job_id,
+            service.clock(),
+            query.cluster,
+            account=lambda *_: service.keeper.recent(),
+        ),
     )
     return {**card.body, "line": card.line}
 

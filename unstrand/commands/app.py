@@ -7,13 +7,19 @@ from importlib.metadata import version
 import typer
 
 from unstrand.commands import (
+    advise,
     demo,
     doctor,
     import_facts,
     import_trace,
+    job,
+    mark,
+    measurements,
     org,
+    pack,
     price,
     report,
+    simulate,
     store_file,
     up,
 )
@@ -50,7 +56,13 @@ app.add_typer(price.price_app, name="price")
 app.add_typer(org.org_app, name="org")
 app.add_typer(import_facts.import_app, name="import")
 import_facts.import_app.command("trace")(import_trace.trace)
+app.command("pack")(pack.pack)
+app.command("simulate")(simulate.simulate)
 app.command("doctor")(doctor.doctor)
+app.add_typer(advise.advise_app, name="advise")
+app.command("mark")(mark.mark)
+app.command("job")(job.job)
+measurements.register(report.report_app)
 app.command("backup")(store_file.backup)
 app.command("restore")(store_file.restore)
 app.command("migrate")(store_file.migrate)

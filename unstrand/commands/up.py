@@ -40,4 +40,11 @@ def serve_until_signal(settings: Settings) -> None:
     def ready(url: str) -> None:
         typer.echo(f"serving {settings.db} at {url}")
 
-    serve(settings.db, host=settings.host, port=settings.port, on_ready=ready)
+    serve(
+        settings.db,
+        host=settings.host,
+        port=settings.port,
+        goals_file=settings.goals,
+        delivery_file=settings.delivery,
+        on_ready=ready,
+    )

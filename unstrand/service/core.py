@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from analytics.health.span import store_kind
 from collector.agent.local import LocalCollector
 from collector.store import Store
+from unstrand.schedule import LOOK_EVERY, WeeklyReports
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
 from unstrand.service.ledger_metrics import LedgerCollector
 from unstrand.service.local import local_collector
@@ -39,15 +41,27 @@ class Service:
     closed: bool = False
 
     @classmethod
-    def over(cls, store: Store, clock: Callable[[], datetime]) -> Service:
+    def over(
+        cls,
+        store: Store,
+        clock: Callable[[], datetime],
+        *,
+        goals_file: Path | None = None,
+        delivery_file: Path | None = None,
+    ) -> Service:
         """The service over an open store, not started yet; it records this machine's GPUs.
 
-        Not into a demo: made-up and measured facts never share a file.
+        Not into a demo: made-up and measured facts never share a file. The weekly report follows
+        ``goals_file`` and goes to the receivers of ``delivery_file``.
         """
         keeper, metrics = LedgerKeeper(store, clock), LedgerCollector(store)
         service = cls(store, Writer(store), Schedule(clock), keeper, metrics, clock, clock())
         service.schedule.every(ALL_EVERY, "ledger", keeper.everything)
         service.schedule.every(RECENT_EVERY, "ledger_recent", service.refresh_ledger)
+        weekly = WeeklyReports(
+            store, clock, goals_file, delivery_file, account=lambda _: keeper.everything()
+        )
+        service.schedule.every(LOOK_EVERY, "weekly_report", weekly.run_if_due)
         if store_kind(store) != "demo":
             service.collector = local_collector(service.writer, clock)
         return service

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from collector.exporter.node import NodeExporter
+from unstrand.advice_metrics import AdviceCollector
 from unstrand.service.core import Service
 
 
@@ -135,6 +136,7 @@ def service_registry(service: Service) -> tuple[CollectorRegistry, RequestFigure
     ProcessCollector(registry=registry)
     registry.register(ServiceCollector(service))
     registry.register(service.ledger_metrics)
+    registry.register(AdviceCollector(service.store, service.clock))
     collector = service.collector
     if collector is not None:
         registry.register(NodeExporter(lambda: collector.picture, collector.identity.node))

@@ -21,12 +21,14 @@ from unstrand.service.server import run_server
 log = logging.getLogger(__name__)
 
 
-def serve(
+def serve(  # noqa: PLR0913 - what an installation may set
     db_path: str | Path,
     *,
     host: str = "127.0.0.1",
     port: int = 8501,
     create: bool = True,
+    goals_file: Path | None = None,
+    delivery_file: Path | None = None,
     clock: Callable[[], datetime] = utc_now,
     on_ready: Callable[[str], None] = lambda url: None,
 ) -> None:
@@ -39,7 +41,12 @@ def serve(
     with ExitStack() as stack:
         listener = stack.enter_context(listen(host, port))
         url = url_of(listener)
-        service = Service.over(_open(path, create=create, clock=clock), clock)
+        service = Service.over(
+            _open(path, create=create, clock=clock),
+            clock,
+            goals_file=goals_file,
+            delivery_file=delivery_file,
+        )
         stack.callback(service.stop)
         stack.enter_context(announced(path, url))
         run_server(

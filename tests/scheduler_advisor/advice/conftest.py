@@ -83,7 +83,7 @@ class Lab:
             user="ann", account="red", name=None, state=None, attempt=1, cpus=None, mem_gib=None,
             submit=None, queue="batch", mem_used=None, power=None, measured=True, reason=None,
             qos="normal", topology=None, mib_asked=None):  # fmt: skip
-        """One run; ``node`` may be several of (name, gpus, start). ``activity``: number or f(hour)."""
+        """One run; ``node`` may be several of (name, gpus, start); ``activity`` f(hour, gpu)."""
         places = [(node, gpus, start)] if isinstance(node, str) else list(node)
         total = sum(count for _, count, _ in places)
         begin = None if start is None else at(start)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from scheduler_advisor.advice.draft import Duty
+from scheduler_advisor.goals import Goals
+
+
+def test_one_job_that_took_the_cpus_answers_for_the_gpus_that_had_none(lab):
+    lab.node(cpus=64)
+    lab.run("7", start=0, end=20, gpus=1, cpus=64, mem_gib=32, user="dan", name="render")
+    rec = lab.the("over_request")
+    # 7 GPUs without a CPU for 20 hours.
+    assert rec.draft.variant == "cpu"
+    assert rec.saving.gpu_hours == pytest.approx(140)
+    assert rec.saving.cost == Decimal(280)
+    assert rec.draft.owner.user == "dan"
+    assert rec.draft.params["fair"] == 8
+    assert rec.draft.commands["apply"] == "#SBATCH --cpus-per-gpu=8"
+
+
+def test_one_job_with_all_the_memory_is_somebodys_choice_not_a_default(lab):
+    lab.node(mem_gib=512)
+    lab.run("7", start=0, end=20, gpus=1, cpus=4, mem_gib=512, user="dan")
+    assert lab.the("over_request").draft.variant == "mem"
+    assert lab.find("whole_node_memory") == []
+
+
+def test_many_jobs_with_a_whole_nodes_memory_are_a_default_and_the_platforms_to_change(lab):
+    for number in range(1, 4):
+        lab.node(f"n{number}", mem_gib=512)
+        lab.run(str(number), start=0, end=10, gpus=1, cpus=4, mem_gib=512, node=f"n{number}",
+                user=f"user{number}")  # fmt: skip
+    rec = lab.the("whole_node_memory")
+    # 3 nodes with 7 GPUs that no memory was left for, for 10 hours.
+    assert rec.saving.gpu_hours == pytest.approx(210)
+    assert rec.draft.duty is Duty.PLATFORM
+    assert rec.draft.params["jobs"] == 3
+    assert sorted(rec.draft.examples) == ["1", "2", "3"]
+    # 95% of 512 GiB over 8 GPUs is 60 GiB: the rest is the operating system's.
+    assert rec.draft.commands["apply"].startswith("DefMemPerGPU=61440")
+
+
+def test_the_default_and_its_causers_win_back_the_same_gpus_once(lab):
+    for number in range(1, 4):
+        lab.node(f"n{number}", mem_gib=512)
+        lab.run(str(number), start=0, end=10, gpus=1, cpus=4, mem_gib=512, node=f"n{number}",
+                user="dan")  # fmt: skip
+    advice = lab.advice()
+    kinds = {rec.kind: rec for rec in advice.recommendations}
+    assert kinds["over_request"].exclusive_group == kinds["whole_node_memory"].exclusive_group
+    assert advice.joint.gpu_hours == pytest.approx(210)
+
+
+def test_three_small_jobs_at_the_same_hours_fit_on_one_gpu(lab):
+    lab.node()
+    for first, name in enumerate(("detect", "layout", "read")):
+        lab.run(name, start=10, end=70, first=first, activity=0.25, name=name, user="ito",
+                mem_used=9000)  # fmt: skip
+    rec = lab.the("share_gpu")
+    # 3 x 60 h held, one GPU would do: two thirds are saved.
+    assert rec.saving.gpu_hours == pytest.approx(120)
+    assert rec.saving.cost.quantize(Decimal("0.01")) == Decimal(240)
+    assert rec.draft.params["jobs"] == 3
+    assert rec.draft.break_even.value == pytest.approx(2 / 3)
+    assert rec.risk == 3
+
+
+def test_small_jobs_one_after_the_other_have_nothing_to_share(lab):
+    lab.node()
+    for place, name in enumerate(("a", "b", "c")):
+        lab.run(name, start=place * 50, end=place * 50 + 50, activity=0.25, mem_used=9000)
+    assert lab.find("share_gpu") == []
+
+
+def test_small_jobs_that_do_not_fit_in_memory_together_stay_apart(lab):
+    lab.node()
+    for first in range(3):
+        lab.run(str(first), start=0, end=60, first=first, activity=0.2, mem_used=19_000)
+    assert lab.find("share_gpu") == []  # 46% each: over the threshold of 45%
+
+
+def test_work_that_must_never_share_is_left_alone(lab):
+    lab.node()
+    for first in range(3):
+        lab.run(str(first), start=0, end=60, first=first, activity=0.25, mem_used=9000)
+    goals = Goals.model_validate({"never": {"share": [{"team": "team-red"}]}})
+    assert lab.find("share_gpu", goals) == []
+
+
+def test_small_jobs_of_two_people_are_not_put_together(lab):
+    lab.node()
+    lab.run("1", start=0, end=60, first=0, activity=0.25, mem_used=9000, user="ann")
+    lab.run("2", start=0, end=60, first=1, activity=0.25, mem_used=9000, user="bob")
+    assert lab.find("share_gpu") == []
+
+
+def spread_small_jobs(lab, nodes):
+    """Small jobs go to the emptiest node while a whole-node job waits."""
+    for number in range(nodes):
+        lab.node(f"n{number}")
+    for job in range(24):
+        lab.run(f"s{job}", start=job * 5, end=job * 5 + 20, node=f"n{job % nodes}",
+                first=job // nodes % 8, user="eve", account="blue", measured=False)  # fmt: skip
+    lab.run("big", start=None, submit=0, gpus=8, user="kim", node="n0")
+
+
+def test_spread_small_jobs_beside_a_waiting_whole_node_job_are_fragmentation(lab):
+    spread_small_jobs(lab, nodes=4)
+    rec = lab.the("fragmentation")
+    assert rec.draft.owner.team == "team-blue"
+    assert rec.draft.duty is Duty.PLATFORM
+    # Starts are at 0, 5, 10, ... on nodes 0, 1, 2, 3, 0, ...: four jobs run at any time, one on
+    # each node; only the first finds all nodes empty, the other 23 could have joined one.
+    assert rec.draft.params["avoidable"] == pytest.approx(23 / 24)
+    # Node k is held from 5k to 120 + 5k without a break: 4 x 120 h x 7 free GPUs.
+    assert rec.current_gpu_hours == pytest.approx(4 * 120 * 7)
+    assert rec.saving.gpu_hours == pytest.approx(4 * 120 * 7 * 23 / 24)
+
+
+def test_spread_small_jobs_hurt_nobody_when_no_big_job_waits(lab):
+    spread_small_jobs(lab, nodes=4)
+    lab.facts[:] = [fact for fact in lab.facts if getattr(fact, "job_id", None) != "big"]
+    assert lab.find("fragmentation") == []
+
+
+def test_a_big_job_that_waits_for_days_beside_free_gpus_is_named(lab):
+    for name in ("n1", "n2"):
+        lab.node(name)
+        lab.run(f"s-{name}", start=0, end=100, node=name, gpus=4, user="eve", measured=False)
+    lab.run("gang", start=100, end=160, submit=10, node=[("n1", 8, 100)], user="kim", name="moe",
+            measured=False)  # fmt: skip
+    rec = lab.the("gang_wait")
+    assert rec.draft.owner.user == "kim"
+    assert rec.draft.params["waited_hours"] == pytest.approx(90)
+    # 8 GPUs stood free, 4 on each node, in the full hours from 11 to 99.
+    assert rec.draft.params["enough_hours"] == 88
+    assert rec.current_gpu_hours == pytest.approx(88 * 8)
+
+
+def test_what_a_class_says_that_waiting_costs_is_in_the_evidence(lab):
+    lab.node()
+    lab.run("s", start=0, end=100, gpus=4, user="eve", measured=False)
+    lab.run("gang", start=100, end=160, submit=10, gpus=8, name="moe", measured=False)
+    goals = Goals.model_validate(
+        {"class": [{"name": "urgent", "match": {"job_name": "moe"},
+                    "waiting_cost_per_hour": "3.50"}]}
+    )  # fmt: skip
+    figures = {figure.name: figure for figure in lab.the("gang_wait", goals).draft.figures}
+    assert figures["waiting_cost"].value == pytest.approx(315)  # 90 hours
+    assert figures["waiting_cost"].kind == "modelled"

@@ -1,0 +1,132 @@
+"""`unstrand report waits|spread|breakers|checkpoints`: the four measurements of every report."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from analytics.window import Window
+from collector.store import Store
+from unstrand.commands.options import (
+    Cluster,
+    Db,
+    How,
+    Json,
+    Out,
+    Server,
+    Since,
+    TimeZone,
+    Until,
+    chosen,
+)
+from unstrand.commands.question import Asked, fetch
+from unstrand.output import Format, print_document
+
+Rows = Annotated[bool, typer.Option("--rows", help="One row per job or run, not per group.")]
+By = Annotated[
+    Literal["queue", "hour"], typer.Option("--by", help="Queue and size, or hour of the day.")
+]
+
+
+def waits(
+    by: By = "queue",
+    rows: Rows = False,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """How long jobs wait, by queue and size or by hour of the day.
+
+    Example: `unstrand report waits --by hour --time-zone Asia/Seoul`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    _tell("waits", asked, rows=rows, by=by)
+
+
+def spread(
+    rows: Rows = False,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Multi-GPU runs on more nodes or leaf switches than they needed.
+
+    Example: `unstrand report spread --since 2026-10-05 --until 2026-11-02`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    _tell("spread", asked, rows=rows)
+
+
+def breakers(
+    rows: Rows = False,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Small jobs that break up big nodes: free GPU-hours beside them, and whom it hurt.
+
+    Example: `unstrand report breakers --rows --format csv`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    _tell("breakers", asked, rows=rows)
+
+
+def checkpoints(
+    rows: Rows = False,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """How often checkpoints are written and how long recovery takes, where marks say so.
+
+    Example: `unstrand report checkpoints --json`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    _tell("checkpoints", asked, rows=rows)
+
+
+def register(report_app: typer.Typer) -> None:
+    """Put the four commands under `unstrand report`."""
+    for command in (waits, spread, breakers, checkpoints):
+        report_app.command(command.__name__)(command)
+
+
+def _tell(name: str, asked: Asked, *, rows: bool, **more: str) -> None:
+    def answer(store: Store, window: Window) -> Any:
+        from scheduler_advisor.measurements.documents import DOCUMENTS
+
+        return DOCUMENTS[name](store, window, asked.cluster, rows=rows, **more)
+
+    document = fetch(asked, f"report/{name}", answer, rows="true" if rows else None, **more)
+    window = document["window"]
+    notes = [
+        f"window    {window['since']} to {window['until']}, {window['time_zone']}",
+        f"numbers   {document['kind']}",
+        *(f"remark    {remark}" for remark in document["remarks"]),
+    ]
+    print_document(document, asked.how, out=asked.out, notes=notes)
