@@ -99,7 +99,7 @@ def _runs_of(fatal: Fatal, facts: Facts) -> set[str]:
 
 
 def _victims(held: Held, b: Breakage, runs: set[str] | None) -> list[int]:
-    """Places of the pieces that hold the broken GPU: by its name (runs None), else of the run named."""
+    """Places of the pieces that hold the broken GPU: by its name (runs None) or of its run."""
     near = [
         place
         for place, piece in enumerate(held.pieces)

@@ -78,7 +78,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """A GPU broke at ``t``; ``by_name``: facts name it, so only who holds it by name can have held it."""
+    """A GPU broke at ``t``; ``by_name``: only who holds it by name can have held it."""
 
     node: str
     gpu_uuid: str | None

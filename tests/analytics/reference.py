@@ -4,21 +4,35 @@ Time is cut wherever anything changes; in each piece of time every GPU is looked
 fractions and are rounded once per row, at the end. Times are microseconds.
 """
 
+# ruff: noqa: C901, PLR0912, PLR0915 - obvious matters more here than short
+
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from fractions import Fraction as F
+from fractions import Fraction
+from itertools import pairwise
 from math import floor
 
 MIN = 60_000_000
 HOUR = 60 * MIN
 INF = 10**18
+F = Fraction
+ONE = Fraction(1)
 HELD = ("used", "lost", "allocated_idle", "allocated_unmeasured", "failed_held")
 FREE = (
-    "failed", "drained", "unknown", "reserved", "gang_wait", "stranded_cpu", "stranded_mem",
-    "stranded_shape", "stranded_topology", "policy_blocked", "free",
-)  # fmt: skip
+    "failed",
+    "drained",
+    "unknown",
+    "reserved",
+    "gang_wait",
+    "stranded_cpu",
+    "stranded_mem",
+    "stranded_shape",
+    "stranded_topology",
+    "policy_blocked",
+    "free",
+)
 
 
 @dataclass
@@ -45,7 +59,7 @@ class Run:
     cpus: int = 0
     mem: int = 0
     gpu: str | None = None
-    share: F = F(1)
+    share: F = ONE
     state: str = "COMPLETED"
     account: str = "lab"
     marks: list[int] = field(default_factory=list)
@@ -246,13 +260,17 @@ class Reference:
                 n == node and g is None and a <= t < b for n, g, _, a, b in self.h.kept
             )
             rest[gpu] = (
-                "failed" if down or any(g == gpu for g, _, _ in bad)
-                else "drained" if states
-                else "unknown" if not known
-                else "reserved" if whole_node
+                "failed"
+                if down or any(g == gpu for g, _, _ in bad)
+                else "drained"
+                if states
+                else "unknown"
+                if not known
+                else "reserved"
+                if whole_node
                 else "free",
                 left,
-            )  # fmt: skip
+            )
         if states:
             counts["drained"], free = free, 0
         elif not known:
@@ -264,7 +282,6 @@ class Reference:
         """Whether the run that held the GPU when it broke holds it still."""
         gpu, run, at = breakage
         named = [r for r in self.h.runs if gpu and r.gpu == gpu and node in r.nodes and r.t1 > at]
-        named = [r for r in named if self.believed_sometime(node, r, gpu)]
         if named:
             return any(r.t0 <= t < r.t1 for r in named)
         return any(
@@ -272,9 +289,6 @@ class Reference:
             for r in self.h.runs
             if node in r.nodes
         )
-
-    def believed_sometime(self, node, r, gpu):
-        return True
 
     def kept(self, node, t):
         total = 0
@@ -371,7 +385,7 @@ class Reference:
         return "stranded_cpu" if self.can(w, t, left, cpu=False, mem=False) else "stranded_shape"
 
     def walk(self, t, left, on_node, fits):
-        """Claims [(node, class, gpus, fits since)] at ``t``; ``fits`` is carried from cut to cut."""
+        """Claims [(node, class, gpus, fits since)]; ``fits`` is carried from cut to cut."""
         claims, now = [], {}
         order = sorted((w for w in self.h.waits if w.t0 <= t < w.t1), key=lambda w: (w.t0, w.name))
         for w in order:
@@ -416,14 +430,14 @@ class Reference:
         exact = defaultdict(lambda: defaultdict(F))
         fits = {}
         times = self.cuts(since, until)
-        for a, b in zip(times, times[1:], strict=False):
+        for a, b in pairwise(times):
             fits = self.one_piece(a, b, fits, edges, exact, since)
         return self.rounded(exact, edges)
 
     def one_piece(self, a, b, fits, edges, exact, since):
         slot = max((e for e in edges if e <= a), default=None)
         post = defaultdict(lambda: defaultdict(F))
-        left, on_node, stranded = {}, {}, {}
+        left, on_node = {}, {}
         avail = {}
         for node in self.names:
             if self.node(node, a) is None:
@@ -495,7 +509,7 @@ class Reference:
         return posts
 
     def board(self, rows):
-        """A GPU held in parts: one running sum over its runs, then what is left by largest remainder."""
+        """A GPU held in parts: one running sum, then the rest by largest remainder."""
         result, total, before = {}, F(0), 0
         for run in sorted(run for run in rows if run):
             result[run] = {}

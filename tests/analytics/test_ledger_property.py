@@ -1,5 +1,7 @@
 """The ledger against a slow reference, on histories that nobody would think of."""
 
+# ruff: noqa: C901, PLR0915 - one history, one story
+
 from __future__ import annotations
 
 import random
@@ -72,26 +74,38 @@ def histories(draw, ref):
         where = [draw(node)] if named else draw(st.lists(node, min_size=1, max_size=2, unique=True))
         runs.append(
             ref.Run(
-                f"r{i}", where, t0, t1,
+                f"r{i}",
+                where,
+                t0,
+                t1,
                 gpus=1 if named else draw(st.integers(1, 3)),
-                cpus=draw(st.integers(0, 8)), mem=draw(st.integers(0, 60)),
+                cpus=draw(st.integers(0, 8)),
+                mem=draw(st.integers(0, 60)),
                 gpu=f"{where[0]}-g{draw(st.integers(0, 1))}" if named else None,
-                share=draw(st.sampled_from([ref.F(1), ref.F(1, 2), ref.F(1, 3), ref.F(2, 7)])) if named else ref.F(1),
+                share=draw(st.sampled_from([ref.F(1), ref.F(1, 2), ref.F(1, 3), ref.F(2, 7)]))
+                if named
+                else ref.F(1),
                 state=draw(st.sampled_from(["COMPLETED", "PREEMPTED"])),
                 account=draw(st.sampled_from(["a", "b"])),
                 marks=[draw(minutes())] if draw(st.integers(0, 3)) == 0 else [],
             )
-        )  # fmt: skip
+        )
     waits = []
     for i in range(draw(st.integers(0, 4))):
         t0, t1 = draw(spans())
         gpus = draw(st.integers(1, 6))
         waits.append(
             ref.Wait(
-                f"w{i}", t0, t1, gpus, nodes=draw(st.integers(1, min(2, gpus))),
-                cpus=draw(st.integers(0, 8)), mem=draw(st.integers(0, 60)), leaf=draw(st.booleans()),
+                f"w{i}",
+                t0,
+                t1,
+                gpus,
+                nodes=draw(st.integers(1, min(2, gpus))),
+                cpus=draw(st.integers(0, 8)),
+                mem=draw(st.integers(0, 60)),
+                leaf=draw(st.booleans()),
             )
-        )  # fmt: skip
+        )
     states = [
         (
             draw(node),
@@ -134,12 +148,18 @@ def histories(draw, ref):
     if draw(st.booleans()):
         known = [[ZERO - 1000 * MINUTE, ZERO + 1000 * MINUTE]]
     return ref.History(
-        nodes=nodes, known=[tuple(k) for k in known], runs=runs, waits=waits, states=states, kept=kept,
-        broken=broken, samples=samples,
+        nodes=nodes,
+        known=[tuple(k) for k in known],
+        runs=runs,
+        waits=waits,
+        states=states,
+        kept=kept,
+        broken=broken,
+        samples=samples,
         price_changes=[draw(minutes(low=1, high=SPAN - 1))] if draw(st.booleans()) else [],
         headroom=draw(st.sampled_from([0, 0, 0, 1, 3])),
         profile=draw(st.sampled_from([(None, None), (2000, 10), (0, 30)])),
-    )  # fmt: skip
+    )
 
 
 def when(us):
@@ -153,29 +173,81 @@ def until(us, ref):
 def facts_of(h, ref):
     base = {"cluster": "c", "source": "test"}
     for n in h.nodes:
-        yield NodeFact(node=n.name, gpu_model="m", gpus=n.gpus, cpus=n.cpus, mem_mib=n.mem, leaf=n.leaf,
-                       owned=n.owned, valid_from=when(n.t0), valid_to=until(n.t1, ref), **base)  # fmt: skip
+        yield NodeFact(
+            node=n.name,
+            gpu_model="m",
+            gpus=n.gpus,
+            cpus=n.cpus,
+            mem_mib=n.mem,
+            leaf=n.leaf,
+            owned=n.owned,
+            valid_from=when(n.t0),
+            valid_to=until(n.t1, ref),
+            **base,
+        )
     for a, b in h.known:
         yield FactWindow(kind="scheduler", since=when(a), until=when(b), **base)
     for r in h.runs:
-        yield JobRun(run_id=r.name, job_id=r.name, account=r.account, submit_at=when(r.t0), eligible_at=when(r.t0),
-                     start_at=when(r.t0), end_at=when(r.t1), state=r.state, **base)  # fmt: skip
+        yield JobRun(
+            run_id=r.name,
+            job_id=r.name,
+            account=r.account,
+            submit_at=when(r.t0),
+            eligible_at=when(r.t0),
+            start_at=when(r.t0),
+            end_at=when(r.t1),
+            state=r.state,
+            **base,
+        )
         for node in r.nodes:
-            yield Allocation(run_id=r.name, node=node, gpu_uuid=r.gpu, gpus=r.gpus, share_num=r.share.numerator,
-                             share_den=r.share.denominator, cpus=r.cpus, mem_mib=r.mem, start_at=when(r.t0),
-                             end_at=when(r.t1), **base)  # fmt: skip
+            yield Allocation(
+                run_id=r.name,
+                node=node,
+                gpu_uuid=r.gpu,
+                gpus=r.gpus,
+                share_num=r.share.numerator,
+                share_den=r.share.denominator,
+                cpus=r.cpus,
+                mem_mib=r.mem,
+                start_at=when(r.t0),
+                end_at=when(r.t1),
+                **base,
+            )
         for mark in r.marks:
             yield Event(ts=when(mark), kind="checkpoint_end", run_id=r.name, **base)
     for w in h.waits:
-        yield Job(job_id=w.name, submit_at=when(w.t0), req_nodes=w.nodes, req_gpus=w.gpus, req_cpus=w.cpus,
-                  req_mem_mib=w.mem, topology="leaf" if w.leaf else None, **base)  # fmt: skip
-        yield JobRun(run_id=w.name, job_id=w.name, submit_at=when(w.t0), eligible_at=when(w.t0),
-                     end_at=when(w.t1), state="CANCELLED", gpus=w.gpus, **base)  # fmt: skip
+        yield Job(
+            job_id=w.name,
+            submit_at=when(w.t0),
+            req_nodes=w.nodes,
+            req_gpus=w.gpus,
+            req_cpus=w.cpus,
+            req_mem_mib=w.mem,
+            topology="leaf" if w.leaf else None,
+            **base,
+        )
+        yield JobRun(
+            run_id=w.name,
+            job_id=w.name,
+            submit_at=when(w.t0),
+            eligible_at=when(w.t0),
+            end_at=when(w.t1),
+            state="CANCELLED",
+            gpus=w.gpus,
+            **base,
+        )
     for node, state, a, b in h.states:
         yield NodeState(node=node, since=when(a), until=when(b), state=state, **base)
     for i, (node, gpus, account, a, b) in enumerate(h.kept):
-        yield Reservation(name=f"k{i}", node=node, gpus=gpus, accounts=(account,) if account else None,
-                          since=when(a), until=when(b), **base)  # fmt: skip
+        yield Reservation(
+            name=f"k{i}",
+            node=node,
+            gpus=gpus,
+            accounts=(account,) if account else None,
+            since=when(a),
+            until=when(b),
+            **base,
+        )
     for node, gpu, run, t in h.broken:
         yield Event(ts=when(t), kind="xid", node=node, gpu_uuid=gpu, run_id=run, fatal=True, **base)
 
@@ -191,33 +263,66 @@ def save(store, h, ref, shuffle=None):
     with store.work() as work:
         work.append_facts(facts)
         if samples:
-            columns = dict(zip(("node", "gpu_uuid", "run_id", "ts", "step_s", "util_ratio"),
-                               zip(*((n, d, r, when(t), s / 1e6, p / 1e6) for n, d, r, t, s, p in samples), strict=True),
-                               strict=True))  # fmt: skip
+            columns = dict(
+                zip(
+                    ("node", "gpu_uuid", "run_id", "ts", "step_s", "util_ratio"),
+                    zip(
+                        *((n, d, r, when(t), s / 1e6, p / 1e6) for n, d, r, t, s, p in samples),
+                        strict=True,
+                    ),
+                    strict=True,
+                )
+            )
             size = len(samples)
             work.append("sample", {**columns, "cluster": ["c"] * size, "source": ["test"] * size})
         changes = [EPOCH, *(when(t) for t in h.price_changes)]
-        rows = [Price(gpu_model="m", amount=Decimal("6.88") + n, currency="USD", kind="contracted", source="test",
-                      effective_from=t) for n, t in enumerate(changes)]  # fmt: skip
+        rows = [
+            Price(
+                gpu_model="m",
+                amount=Decimal("6.88") + n,
+                currency="USD",
+                kind="contracted",
+                source="test",
+                effective_from=t,
+            )
+            for n, t in enumerate(changes)
+        ]
         load_prices(work, rows, at=T0, actor="test")
-        values = {"headroom_gpus": h.headroom or None, "demand_cpu_milli_per_gpu": h.profile[0],
-                  "demand_mem_mib_per_gpu": h.profile[1]}  # fmt: skip
+        values = {
+            "headroom_gpus": h.headroom or None,
+            "demand_cpu_milli_per_gpu": h.profile[0],
+            "demand_mem_mib_per_gpu": h.profile[1],
+        }
         for key, value in values.items():
             if value is not None:
                 put_setting(work, key, value, since=EPOCH, actor="test")
 
 
 CLASSES = (
-    "used", "lost", "allocated_idle", "allocated_unmeasured", "failed_held", "unattributed", "failed", "drained",
-    "unknown", "reserved", "gang_wait", "stranded_cpu", "stranded_mem", "stranded_shape", "stranded_topology",
-    "policy_blocked", "free",
-)  # fmt: skip
+    "used",
+    "lost",
+    "allocated_idle",
+    "allocated_unmeasured",
+    "failed_held",
+    "unattributed",
+    "failed",
+    "drained",
+    "unknown",
+    "reserved",
+    "gang_wait",
+    "stranded_cpu",
+    "stranded_mem",
+    "stranded_shape",
+    "stranded_topology",
+    "policy_blocked",
+    "free",
+)
 
 
 def rows_of(store):
     rows = store.rows(
-        "SELECT p.node, h.gpu_uuid, r.run_id, epoch_us(h.since) AS since, h.* EXCLUDE (since) FROM ledger_hour h "
-        "JOIN ledger_pool p USING (pool_key) LEFT JOIN ledger_run r USING (run_key)"
+        "SELECT p.node, h.gpu_uuid, r.run_id, epoch_us(h.since) AS since, h.* EXCLUDE (since) "
+        "FROM ledger_hour h JOIN ledger_pool p USING (pool_key) LEFT JOIN ledger_run r USING (run_key)"
     )
     return {
         (row["node"], row["gpu_uuid"], row["run_id"], row["since"]): {
@@ -257,7 +362,7 @@ def test_the_ledger_is_the_reference_on_random_histories(reference, proof_size):
     @given(h=histories(reference), seed=st.integers(0, 2**32))
     def check(h, seed):
         if over_booked(reference, h, window.since_us, window.until_us):
-            # Whose GPU broke, or was measured, where more are claimed than there are: nobody can tell.
+            # Whose GPU broke or was measured where more are claimed than there are: who knows?
             h = replace(
                 h, broken=[], samples=[s for s in h.samples if s[1][-2:] in ("-0", "g0", "g1")]
             )
