@@ -179,6 +179,25 @@ def test_asking_again_about_a_cluster_at_rest_changes_no_fact(site, slurm):
         assert after[table] == before[table]
 
 
+def test_rows_that_say_what_is_stored_are_not_written_again(site, slurm):
+    def places():
+        return {
+            table: site.store.rows(f"SELECT rowid, * FROM {table} ORDER BY rowid")
+            for table in ("job", "allocation")
+        } | {"job_run": site.store.rows("SELECT rowid, run_id, state FROM job_run ORDER BY rowid")}
+
+    ended = [site.run(jobid=str(number)) for number in (2, 3)]
+    slurm.rows = [*ended, site.run(state="RUNNING", end="Unknown", elapsedraw=3600)]
+    ask(site, slurm)
+    before = places()
+    slurm.rows[2]["elapsedraw"] = 3660
+    summary = ask(site, slurm, NOW + timedelta(minutes=1))
+    assert summary.kept["job_run"] == 3
+    assert places() == before
+    known = site.store.value("SELECT last_known_at FROM job_run WHERE job_id = '1'")
+    assert known == datetime.fromtimestamp(T0 + 60 + 3660, UTC)
+
+
 def test_an_answer_that_is_broken_leaves_everything_as_it_was(site, slurm):
     ask(site, slurm)
     before = site.facts()
