@@ -78,3 +78,18 @@ def test_the_service_says_where_it_is_and_answers_there(service, cli, demo_db):
     assert f"kill {process.pid}" in refused.err
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=30) == 0
+
+
+def test_a_report_is_the_same_through_the_service_as_from_the_file(service, cli, demo_db):
+    process, url = service
+    question = ["--since", "2026-10-05", "--until", "2026-10-12", "--json", "--db", demo_db]
+    served = cli("report", "cost", "--by", "team,day", *question)
+    assert served.code == 0, served.err
+    refused = cli("report", "cost", "--by", "tem", *question, "--server", url)
+    assert refused.code == 1
+    assert "cannot group by 'tem'" in refused.err
+    assert cli("org", "check", "--db", demo_db).code == 1
+    assert cli("price", "check", "--db", demo_db).code == 0
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=30)
+    assert served.json == cli("report", "cost", "--by", "team,day", *question).json
