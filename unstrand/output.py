@@ -103,7 +103,8 @@ def _parquet(rows: Sequence[Row]) -> bytes:
 
 def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_file: bool) -> str:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = [name for name in _columns(rows) if any(_shown(row.get(name)) for row in rows)]
+    # A column that says nothing in any row only makes the others harder to read.
+    columns = [name for name in _columns(rows) if any(_says(row.get(name)) for row in rows)]
     for name in columns:
         numeric = all(isinstance(row.get(name), (int, float, type(None))) for row in rows)
         right = numeric or name in _MONEY
@@ -135,8 +136,8 @@ def _width(rows: Sequence[Row], *, to_file: bool) -> int:
     return Console().width
 
 
-def _shown(value: object) -> bool:
-    return value is not None and not _nested(value)
+def _says(value: object) -> bool:
+    return not _nested(value) and value not in (None, "", 0)
 
 
 def _heading(name: str) -> str:
@@ -147,7 +148,7 @@ def _told(name: str, value: object) -> str:
     """A cell for people: thousands separators, money in cents, a dash for what is not known."""
     if value is None:
         return "-"
-    if name in _MONEY:
+    if name == "cost":
         return f"{Decimal(str(value)):,.2f}"
     return _number(name, value) if isinstance(value, (int, float)) else str(_cell(value))
 
