@@ -191,7 +191,7 @@ def test_rows_that_say_what_is_stored_are_not_written_again(site, slurm):
     ask(site, slurm)
     before = places()
     slurm.rows[2]["elapsedraw"] = 3660
-    summary = ask(site, slurm, NOW + timedelta(minutes=1))
+    summary = ask(site, slurm, NOW + timedelta(minutes=1), since=NOW - timedelta(hours=4))
     assert summary.kept["job_run"] == 3
     assert places() == before
     known = site.store.value("SELECT last_known_at FROM job_run WHERE job_id = '1'")
