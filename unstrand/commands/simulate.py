@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from unstrand.commands.options import Cluster, Db
+
 
 class Overrun(StrEnum):
     """What becomes of a job that ran longer than its limit."""
@@ -37,12 +39,21 @@ def simulate(
         ),
     ],
     jobs: Annotated[
-        Path, typer.Option("--jobs", metavar="FILE", help="SWF, or a CSV or Parquet of jobs.")
-    ],
+        Path | None,
+        typer.Option("--jobs", metavar="FILE", help="SWF, or a CSV or Parquet of jobs."),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option("--window", metavar="4w", help="The store's own last weeks, days or hours."),
+    ] = None,
     fleet: Annotated[
-        str,
-        typer.Option("--fleet", metavar="SPEC", help="pool:N, NxG, or a TOML or CSV of nodes."),
-    ],
+        str | None,
+        typer.Option(
+            "--fleet",
+            metavar="SPEC",
+            help="pool:N, NxG, or a TOML or CSV of nodes. Default with --window: the store's.",
+        ),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +75,8 @@ def simulate(
     summary: Annotated[
         Path | None, typer.Option("--summary", metavar="FILE", help="JSON: waits, occupancy, ...")
     ] = None,
+    cluster: Cluster = None,
+    db: Db = None,
 ) -> None:
     """Replay a history of jobs on a fleet under a policy, and say what the waits would have been.
 
@@ -72,10 +85,27 @@ def simulate(
     Example: `unstrand simulate --jobs kth.swf --fleet pool:100 --policy easy --summary easy.json`
     """
     wanted = changes(set_ or [])
-    from unstrand.commands.simulate_run import SimulateQuestion, simulate_to_files
+    check_source(jobs, window, fleet)
+    # Here, not above: the compiler costs seconds that no other command owes.
+    from unstrand.commands.replay_source import ReplaySource
+    from unstrand.commands.simulate_run import simulate_to_files
 
-    question = SimulateQuestion(
-        jobs=jobs, kind=kind, fleet=fleet, policy=policy, changes=wanted, overrun=overrun
+    source = ReplaySource(
+        jobs=jobs,
+        kind=kind,
+        window=window,
+        fleet=fleet,
+        overrun=overrun,
+        cluster=cluster,
+        db=db,
     )
-    for line in simulate_to_files(question, out, summary):
+    for line in simulate_to_files(source, policy, wanted, out, summary):
         typer.echo(line)
+
+
+def check_source(jobs: Path | None, window: str | None, fleet: str | None) -> None:
+    """Wrong usage, unless the options name one history and a fleet for it."""
+    if (jobs is None) == (window is None):
+        raise typer.BadParameter("give --jobs FILE or --window 4w, one of them")
+    if jobs is not None and fleet is None:
+        raise typer.BadParameter("--jobs FILE needs --fleet: pool:N, NxG, or a file of nodes")

@@ -7,7 +7,6 @@ import io
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.outcome import STATES, Outcome
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
-from scheduler_advisor.readers.fleet import read_fleet
-from scheduler_advisor.readers.jobs import JobsRead, Overrun, read_jobs
 from scheduler_advisor.replay_summary import summarised
 from unstrand.commands.progress import working
+from unstrand.commands.replay_source import ReplayInput, ReplaySource, replay_input
 from unstrand.commands.result_file import write_result
 from unstrand.errors import SettingsError
 
@@ -43,33 +41,24 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulateQuestion:
-    """The options of one run, as given."""
-
-    jobs: Path
-    kind: str | None
-    fleet: str
-    policy: str
-    changes: Mapping[str, str]
-    overrun: str
-
-
 def simulate_to_files(
-    question: SimulateQuestion, out: Path | None, summary: Path | None
+    source: ReplaySource,
+    policy_name: str,
+    changes: Mapping[str, str],
+    out: Path | None,
+    summary: Path | None,
 ) -> Iterator[str]:
     """Replay, write what was asked for, and yield lines for people."""
     began = time.process_time()
-    policy = read_policy(question.policy, question.changes)
-    fleet = read_fleet(question.fleet)
-    read = read_jobs(question.jobs, question.kind, Overrun(question.overrun))
+    policy = read_policy(policy_name, changes)
+    found = replay_input(source)
     read_s = time.process_time() - began
-    yield from read.lines()
+    yield from found.read.lines()
     compile_s = warm_up(policy)
-    with working(f"replaying {read.kept:,} jobs"):
-        outcome = simulate(read.jobs, fleet, policy)
+    with working(f"replaying {found.read.kept:,} jobs"):
+        outcome = simulate(found.read.jobs, found.cluster, policy)
     speed = {"read_s": read_s, "compile_s": compile_s, "engine_s": outcome.engine_s}
-    document = _document(outcome, read, question, speed)
+    document = _document(outcome, found, speed)
     if out is not None:
         write_result(out, rows(outcome))
     if summary is not None:
@@ -137,16 +126,14 @@ def _names(outcome: Outcome, job: int) -> list[str]:
     return list(dict.fromkeys(names[node] for node in outcome.nodes(job).tolist()))
 
 
-def _document(
-    outcome: Outcome, read: JobsRead, question: SimulateQuestion, speed: Mapping[str, float]
-) -> dict[str, Any]:
+def _document(outcome: Outcome, found: ReplayInput, speed: Mapping[str, float]) -> dict[str, Any]:
     return {
-        **summarised(outcome, read=read),
-        "remarks": list(read.remarks),
+        **summarised(outcome, read=found.read),
+        "remarks": list(found.read.remarks),
         "jobs_per_second": len(outcome.jobs) / max(outcome.engine_s, 1e-6),
         **speed,
         "policy": policy_text.to_toml(outcome.policy),
-        "fleet": question.fleet,
+        "fleet": found.fleet,
         "seed": outcome.policy.seed,
         "engine_version": VERSION,
         "workload_hash": outcome.jobs.hash,

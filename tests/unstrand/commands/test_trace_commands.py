@@ -194,3 +194,43 @@ def test_import_trace_replays_a_trace_without_starts_under_a_named_policy(tmp_pa
             ("a.1", "n1", 4, "trace:itp:simulated"),
             ("b.1", "n0", 8, "trace:itp:simulated"),
         ]
+
+
+@pytest.fixture
+def filled_store(tmp_path, capsys):
+    """A store with one imported cluster of two nodes: what waited in the past would not need to."""
+    log = tmp_path / "log.swf"
+    line = "{} {} {} {} {} -1 -1 {} {} -1 1 7 3 -1 2 -1 -1 -1\n"
+    jobs = [(1, 0, 50, 100, 8), (2, 10, 90, 100, 8), (3, 20, 200, 50, 4)]
+    log.write_text("".join(line.format(n, s, w, r, g, g, r) for n, s, w, r, g in jobs))
+    db = tmp_path / "s.duckdb"
+    arguments = ["import", "trace", str(log), "--format", "swf", "--shape", "2x8", "--db", str(db)]
+    assert run([*arguments, "--cluster", "c"]) == 0
+    capsys.readouterr()
+    return db
+
+
+def test_the_stores_own_last_weeks_can_be_replayed_on_its_own_nodes(tmp_path, filled_store):
+    out, summary = tmp_path / "out.csv", tmp_path / "summary.json"
+    files = ["--out", str(out), "--summary", str(summary), "--db", str(filled_store)]
+    assert run(["simulate", "--window", "1w", "--policy", "fifo", *files]) == 0
+    assert [row["wait"] for row in rows_of(out)] == ["0", "0", "80"]
+    told = json.loads(summary.read_text())
+    assert told["fleet"] == "store:c"
+    assert told["observed_wait_s"]["mean"] == pytest.approx((50 + 90 + 200) / 3)
+    assert run(["simulate", "--window", "1w", "--policy", "fifo", "--fleet", "3x8", *files]) == 0
+    assert [row["wait"] for row in rows_of(out)] == ["0", "0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--window", "1w", "--cluster", "other"], 1, "no facts of cluster other"),
+        (["--window", "soon"], 1, "'soon' is no duration"),
+        ([], 2, "--jobs FILE or --window"),
+        (["--jobs", "x.swf"], 2, "needs --fleet"),
+    ],
+)
+def test_what_a_replay_of_the_store_needs_is_said(filled_store, capsys, options, code, message):
+    assert run(["simulate", "--policy", "fifo", "--db", str(filled_store), *options]) == code
+    assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
