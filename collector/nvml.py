@@ -9,16 +9,16 @@ process that uses it.
 from __future__ import annotations
 
 import ctypes
+import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import pynvml
 
-from collector.errors import DriverGoneError, DriverMissingError, ShadowedBindingError
+from collector.errors import DriverGoneError, DriverMissingError
+from collector.telemetry.binding import MISSING, refuse_shadow, words
 from collector.telemetry.status import Status
 
 # Codes by what they mean for one value (names and numbers: nvml.h).
@@ -40,16 +40,43 @@ _STATUS_BY_CODE = {
 _LIBRARY_CODES = frozenset({1, 9, 12, 18})
 # SUCCESS after a sizing call that found nothing, and NOT_FOUND: there is no new sample.
 _EMPTY_CODES = frozenset({0, 6})
+_NO_CODES: frozenset[int] = frozenset()
 _FUNCTION_NOT_FOUND = 13
-
-MISSING = (
-    "no NVIDIA driver library found (libnvidia-ml.so.1): on a machine without a GPU this is as it "
-    "should be; on a GPU node install the driver, or give the container the NVIDIA runtime"
-)
 
 ALL_LINKS = 0xFFFFFFFF
 NO_INSTANCE = 0xFFFFFFFF
 MEMORY_V2: int = getattr(pynvml, "nvmlMemory_v2", 0x02000028)
+
+
+FieldIds = tuple[tuple[int, int], ...]
+Field = tuple[float | None, Status]
+# nvmlFieldValue_t: field, scope, timestamp, latency, type of the value, return code, value.
+_FIELD = struct.Struct("=IIqqIiQ")
+# By the type tag: double, unsigned int, unsigned long, unsigned long long, long long, int, short.
+_UNSIGNED_LONG = frozenset({2, 3})
+_VALUES = {0: struct.Struct("=d"), 1: struct.Struct("=I4x"), 4: struct.Struct("=q"),
+           5: struct.Struct("=i4x"), 6: struct.Struct("=H6x")}  # fmt: skip
+_EIGHT = struct.Struct("=Q")
+
+
+def _field(tag: int, code: int, raw: int) -> Field:
+    if code != 0:
+        return None, _STATUS_BY_CODE.get(code, Status.FAILED)
+    if tag in _UNSIGNED_LONG:
+        return float(raw), Status.OK
+    layout = _VALUES.get(tag)
+    if layout is None:
+        return None, Status.FAILED
+    return float(layout.unpack(_EIGHT.pack(raw))[0]), Status.OK
+
+
+def _field_values(handle: Any, count: int, block: Any) -> None:
+    code = pynvml._nvmlGetFunctionPointer("nvmlDeviceGetFieldValues")(handle, count, block)
+    if code != 0:
+        raise pynvml.NVMLError(code)
+
+
+_OURS: dict[str, Callable[..., Any]] = {"_field_values": _field_values}
 
 
 @dataclass(slots=True)
@@ -69,6 +96,7 @@ class Nvml:
         self.in_call: tuple[str, float] | None = None
         self._functions: dict[str, Callable[..., Any]] = {}
         self._absent: set[str] = set()
+        self._questions: dict[FieldIds, bytes] = {}
 
     @classmethod
     def open(cls, library: str | None = None) -> Nvml:
@@ -98,96 +126,83 @@ class Nvml:
 
         Raises DriverGoneError when the library itself stopped answering.
         """
-        if function in self._absent:
-            return None, Status.NOT_SUPPORTED
-        bound = self._functions.get(function) or self._bind(function)
-        if bound is None:
-            return None, Status.NOT_SUPPORTED
-        started = time.perf_counter()
-        self.in_call = (function, started)
-        try:
-            return bound(*args), Status.OK
-        except pynvml.NVMLError as error:
-            return None, self._status(function, int(error.value))
-        except UnicodeDecodeError as error:
-            # Some drivers put bytes that are no UTF-8 into names; the binding decodes strictly.
-            return error.object.decode("utf-8", "replace"), Status.OK
-        finally:
-            self.in_call = None
-            self._count(function, time.perf_counter() - started)
+        return self._ask(function, args, _NO_CODES)
 
     def rows(self, function: str, *args: Any) -> tuple[Sequence[Any], Status]:
         """`call` for lists: "nothing new", in all the ways a driver says it, is an empty list."""
+        found, status = self._ask(function, args, _EMPTY_CODES)
+        return found or (), status
+
+    def _ask(
+        self, function: str, args: tuple[Any, ...], empty: frozenset[int]
+    ) -> tuple[Any, Status]:
         bound = self._functions.get(function) or self._bind(function)
         if bound is None:
-            return (), Status.NOT_SUPPORTED
+            return None, Status.NOT_SUPPORTED
+        cost = self.costs.get(function)
+        if cost is None:
+            cost = self.costs[function] = CallCost()
         started = time.perf_counter()
         self.in_call = (function, started)
         try:
             return bound(*args), Status.OK
         except pynvml.NVMLError as error:
             code = int(error.value)
-            return (), Status.OK if code in _EMPTY_CODES else self._status(function, code)
+            return None, Status.OK if code in empty else self._status(function, code)
+        except UnicodeDecodeError as error:
+            # Some drivers put bytes that are no UTF-8 into names; the binding decodes strictly.
+            return error.object.decode("utf-8", "replace"), Status.OK
         finally:
             self.in_call = None
-            self._count(function, time.perf_counter() - started)
+            duration_s = time.perf_counter() - started
+            cost.calls += 1
+            cost.total_s += duration_s
+            if duration_s > cost.worst_s:
+                cost.worst_s = duration_s
+
+    def fields(self, handle: Any, ids: FieldIds) -> tuple[Sequence[Field], Status]:
+        """Field values by (field id, scope): each with a status of its own, in the order asked.
+
+        The binding sets and reads every member of every field through ctypes; with eighty links'
+        counters per GPU that is most of a tick. Here the question is one copied block and the
+        answer is taken apart at once (the layout is tested against the binding's).
+        """
+        block = self._questions.get(ids)
+        if block is None:
+            asked = (_FIELD.pack(field, scope, 0, 0, 0, 0, 0) for field, scope in ids)
+            block = self._questions.setdefault(ids, b"".join(asked))
+        answer = (ctypes.c_char * len(block)).from_buffer_copy(block)
+        _, status = self.call("_field_values", handle, len(ids), answer)
+        if status is not Status.OK:
+            return (), status
+        rows = _FIELD.iter_unpack(answer.raw)
+        return [_field(tag, code, raw) for _, _, _, _, tag, code, raw in rows], Status.OK
 
     def close(self) -> None:
         """Shut the library down. Never while another thread may be inside a call: it crashes."""
         self.call("nvmlShutdown")
 
     def _bind(self, function: str) -> Callable[..., Any] | None:
-        found = getattr(pynvml, function, None)
-        if found is None:  # an older binding than the code was written for
-            self._absent.add(function)
+        """The binding's function; None for one that an older binding or driver lacks."""
+        if function in self._absent:
             return None
-        bound: Callable[..., Any] = found
-        self._functions[function] = bound
+        bound: Callable[..., Any] | None = _OURS.get(function) or getattr(pynvml, function, None)
+        if bound is None:
+            self._absent.add(function)
+        else:
+            self._functions[function] = bound
         return bound
 
     def _status(self, function: str, code: int) -> Status:
         if code in _LIBRARY_CODES:
             raise DriverGoneError(
-                f"the NVIDIA driver library stopped answering ({function}: {_words(code)}): "
+                f"the NVIDIA driver library stopped answering ({function}: {words(code)}): "
                 "the collector must start anew"
             )
         if code == _FUNCTION_NOT_FOUND:
             self._absent.add(function)
+            self._functions.pop(function, None)
         return _STATUS_BY_CODE.get(code, Status.FAILED)
-
-    def _count(self, function: str, duration_s: float) -> None:
-        cost = self.costs.setdefault(function, CallCost())
-        cost.calls += 1
-        cost.total_s += duration_s
-        cost.worst_s = max(cost.worst_s, duration_s)
-
-
-def refuse_shadow(module_file: str | None, *, is_package: bool) -> None:
-    """Raise ShadowedBindingError if the module `pynvml` is not nvidia-ml-py's."""
-    try:
-        ours = Path(str(metadata.distribution("nvidia-ml-py").locate_file("pynvml.py")))
-    except metadata.PackageNotFoundError:
-        raise ShadowedBindingError(
-            "the package nvidia-ml-py is not installed: run `pip install nvidia-ml-py`"
-        ) from None
-    if is_package or module_file is None or Path(module_file).resolve() != ours.resolve():
-        raise ShadowedBindingError(
-            f"the module pynvml at {module_file} is not the one of nvidia-ml-py: run "
-            "`pip uninstall pynvml && pip install --force-reinstall nvidia-ml-py`"
-        )
-
-
-def field_number(field: Any) -> float | None:
-    """The number in a field value, by its type tag; None for a tag unknown here."""
-    names = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
-    name = names.get(int(field.valueType))
-    return None if name is None else float(getattr(field.value, name))
-
-
-def field_status(field: Any) -> Status:
-    """Whether this one field came; the call as a whole never fails for a single field."""
-    code = int(field.nvmlReturn)
-    return Status.OK if code == 0 else _STATUS_BY_CODE.get(code, Status.FAILED)
 
 
 def gpm_request(sample1: Any, sample2: Any, metric_ids: Sequence[int]) -> Any:
@@ -211,11 +226,6 @@ def pointer(structure: Any) -> Any:
     return ctypes.byref(structure)
 
 
-def device_of(event: Any) -> Any:
-    """The device handle in an event."""
-    return event.device
-
-
 def _load(library: str) -> None:
     try:
         loaded = ctypes.CDLL(library)
@@ -234,13 +244,5 @@ def _why_not(error: Any) -> str:
     if code == 12:
         return MISSING
     return (
-        f"the NVIDIA driver cannot be used ({_words(code)}): run nvidia-smi and see the kernel log"
+        f"the NVIDIA driver cannot be used ({words(code)}): run nvidia-smi and see the kernel log"
     )
-
-
-def _words(code: int) -> str:
-    names = {
-        1: "not initialised", 4: "no permission", 9: "driver not loaded", 12: "library not found",
-        18: "library and kernel module have different versions: reload the driver or reboot",
-    }  # fmt: skip
-    return names.get(code, f"NVML error {code}")

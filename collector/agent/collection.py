@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from collector.agent.batch import Batch
+from collector.agent.carry import Carry
 from collector.agent.picture import Identity, Picture
 from collector.agent.reader import ReaderProcess, ReaderSettings, ReaderState
 from collector.agent.sources import NodeSources, host_size, unreported
@@ -56,6 +57,7 @@ class Collection:
         self._ticks = 0
         self._outages = Outages()
         self._energy = EnergyCheck()
+        self._carry = Carry(settings.intervals)
         self._xids: dict[tuple[str, int], tuple[int, datetime]] = {}
         self.undelivered = 0
         self.picture = Picture(ReaderState.STARTING, "", None, Attribution(), time.monotonic())
@@ -104,7 +106,7 @@ class Collection:
             key = (event.gpu_uuid or "", event.code)
             self._xids[key] = (self._xids.get(key, (0, event.ts))[0] + 1, event.ts)
         attribution = self._sources.mapper.attribute(tick)
-        self._show(tick, attribution, anew=True)
+        self._show(self._carry.over(tick), attribution, anew=True)
         self._send(tick.ts, self._tables(tick, attribution))
 
     def _host_alone(self) -> None:

@@ -40,7 +40,7 @@ def collector_families(picture: Picture, kept: Labels, age_s: float) -> Iterator
         "Longest call of a driver function.",
     )
     for function, (count, total_s, worst_s) in picture.costs.items():
-        text = labels({"node": kept.node, "function": function})
+        text = kept.of_function(function)
         calls.add(text, float(count))
         spent.add(text, total_s)
         worst.add(text, worst_s)

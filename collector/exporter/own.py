@@ -94,6 +94,9 @@ class Labels:
     def __init__(self, node: str) -> None:
         self.node = node
         self._kept: dict[tuple[str, str | None], str] = {}
+        self._functions: dict[str, str] = {}
+        self._links: dict[tuple[str, int], str] = {}
+        self.inventory: tuple[list[Device], list[Family]] | None = None
 
     def of(self, device: DeviceTick) -> str:
         """Node, UUID, and the instance's UUID if it is one."""
@@ -103,6 +106,19 @@ class Labels:
                 {"node": self.node, "gpu_uuid": device.gpu_uuid, "mig_uuid": device.mig_uuid}
             )
         return self._kept[key]
+
+    def of_function(self, function: str) -> str:
+        """Node and driver function; there are some dozens of those, for ever."""
+        if function not in self._functions:
+            self._functions[function] = labels({"node": self.node, "function": function})
+        return self._functions[function]
+
+    def of_link(self, device: DeviceTick, link: int) -> str:
+        """Node, UUID and link."""
+        key = (device.gpu_uuid, link)
+        if key not in self._links:
+            self._links[key] = f'{self.of(device)[:-1]},link="{link}"}}'
+        return self._links[key]
 
     def forget_others(self, devices: list[DeviceTick]) -> None:
         """Keep the texts of these only: instances come and go, and texts must not pile up."""
@@ -148,22 +164,32 @@ def _links(picture: Picture, kept: Labels) -> Iterator[Family]:
         "unstrand_gpu_nvlink_link_receive_bytes_total", "counter", "Bytes received over one NVLink."
     )
     for device in picture.tick.devices if picture.tick is not None else ():
-        text = kept.of(device)[:-1]
         for link, (tx, rx) in device.links.items():
-            sent.samples.append((f'{text},link="{link}"}}', tx))
-            got.samples.append((f'{text},link="{link}"}}', rx))
+            text = kept.of_link(device, link)
+            sent.samples.append((text, tx))
+            got.samples.append((text, rx))
     yield from (sent, got)
 
 
-def inventory_families(picture: Picture, kept: Labels) -> Iterator[Family]:
-    """Identity and presence: a lost GPU stays, with 0 and its reason."""
+def inventory_families(picture: Picture, kept: Labels) -> list[Family]:
+    """Identity and presence: a lost GPU stays, with 0 and its reason.
+
+    Made anew only when the inventory is: between changes every tick has the same list.
+    """
+    inventory = picture.tick.inventory if picture.tick is not None else []
+    if kept.inventory is None or kept.inventory[0] is not inventory:
+        kept.inventory = (inventory, _inventory_families(inventory, kept))
+    return kept.inventory[1]
+
+
+def _inventory_families(inventory: list[Device], kept: Labels) -> list[Family]:
     info = Family("unstrand_gpu_info", "gauge", "1 per GPU, with its identity.")
     mig = Family("unstrand_gpu_mig_info", "gauge", "1 per MIG instance, with its shape.")
     up = Family("unstrand_gpu_up", "gauge", "1 if the GPU answers, 0 if it is lost or shut.")
     status = Family(
         "unstrand_gpu_status_info", "gauge", "1 per GPU that does not answer, with why."
     )
-    for device in picture.tick.inventory if picture.tick is not None else ():
+    for device in inventory:
         key = {"node": kept.node, "gpu_uuid": device.gpu_uuid}
         if device.gpu_uuid.startswith(UNSEEN):
             key = {"node": kept.node, "gpu_index": str(device.gpu_index)}
@@ -180,7 +206,7 @@ def inventory_families(picture: Picture, kept: Labels) -> Iterator[Family]:
                 "compute_instance_id": instance.compute_instance_id,
             }  # fmt: skip
             mig.add(labels({**key, **shape}), 1.0)
-    yield from (info, mig, up, status)
+    return [info, mig, up, status]
 
 
 def _identity(device: Device) -> dict[str, str]:

@@ -6,38 +6,44 @@ from pathlib import Path
 
 # Port counters of InfiniBand count lanes of four octets.
 _OCTETS = 4
+_LOOK_EVERY = 20
 
 
-def counters(sys: Path) -> tuple[float | None, float | None]:
-    """(received, sent) bytes so far over all ports; None where there is no port."""
-    ports = _ports(sys / "class" / "infiniband") or _cards(sys / "class" / "net")
-    if not ports:
-        return None, None
-    return float(sum(rx for rx, _ in ports)), float(sum(tx for _, tx in ports))
+class Network:
+    """The node's ports. Looked for again every few minutes: ports come and go rarely."""
+
+    def __init__(self, sys: Path) -> None:
+        self._sys = sys
+        self._looks = 0
+        self._files: list[tuple[Path, Path, int]] = []
+
+    def counters(self) -> tuple[float | None, float | None]:
+        """(received, sent) bytes so far over all ports; None where there is no port."""
+        if self._looks % _LOOK_EVERY == 0:
+            fast = _ports(self._sys / "class" / "infiniband")
+            self._files = fast or _cards(self._sys / "class" / "net")
+        self._looks += 1
+        pairs = [(_number(rx), _number(tx), unit) for rx, tx, unit in self._files]
+        known = [(rx * u, tx * u) for rx, tx, u in pairs if rx is not None and tx is not None]
+        if not known:
+            return None, None
+        return float(sum(rx for rx, _ in known)), float(sum(tx for _, tx in known))
 
 
-def _ports(folder: Path) -> list[tuple[int, int]]:
-    found = []
-    for port in sorted(folder.glob("*/ports/*")):
-        if "ACTIVE" not in _text(port / "state"):
-            continue  # a port that is down keeps its old count
-        rx = _number(port / "counters" / "port_rcv_data")
-        tx = _number(port / "counters" / "port_xmit_data")
-        if rx is not None and tx is not None:
-            found.append((rx * _OCTETS, tx * _OCTETS))
-    return found
+def _ports(folder: Path) -> list[tuple[Path, Path, int]]:
+    ports = sorted(folder.glob("*/ports/*"))
+    active = [port for port in ports if "ACTIVE" in _text(port / "state")]
+    # A port that is down keeps its old count, and is left out.
+    return [
+        (port / "counters/port_rcv_data", port / "counters/port_xmit_data", _OCTETS)
+        for port in active
+    ]
 
 
-def _cards(folder: Path) -> list[tuple[int, int]]:
-    found = []
-    for card in sorted(folder.glob("*")):
-        if not (card / "device").exists():
-            continue  # bridges, tunnels and pairs of containers count the same bytes again
-        rx = _number(card / "statistics" / "rx_bytes")
-        tx = _number(card / "statistics" / "tx_bytes")
-        if rx is not None and tx is not None:
-            found.append((rx, tx))
-    return found
+def _cards(folder: Path) -> list[tuple[Path, Path, int]]:
+    # Bridges, tunnels and pairs of containers have no device and count the same bytes again.
+    cards = [card for card in sorted(folder.glob("*")) if (card / "device").exists()]
+    return [(card / "statistics/rx_bytes", card / "statistics/tx_bytes", 1) for card in cards]
 
 
 def _text(file: Path) -> str:
@@ -49,6 +55,7 @@ def _text(file: Path) -> str:
 
 def _number(file: Path) -> int | None:
     try:
-        return int(file.read_text())
+        with file.open("rb", buffering=0) as opened:
+            return int(opened.read(64))
     except (OSError, ValueError):
         return None

@@ -10,12 +10,11 @@ RESOURCES = ("cpu", "memory", "io")
 def stalled_us(file: Path) -> int | None:
     """Microseconds since boot in which at least one task was stalled; None where it is not kept."""
     try:
-        for line in file.read_text().splitlines():
-            if line.startswith("some "):
-                return int(line.rpartition("total=")[2])
+        with file.open("rb", buffering=0) as opened:
+            some = opened.read(256).partition(b"\n")[0]
+        return int(some.rpartition(b"total=")[2]) if some.startswith(b"some ") else None
     except (OSError, ValueError):
         return None
-    return None
 
 
 def node_files(proc: Path) -> dict[str, Path]:

@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from collector.host import network, pressure, usage
+from collector.host import pressure, usage
+from collector.host.network import Network
 from collector.host.usage import Usage
 from collector.mapping.attribution import Attribution
 from collector.telemetry.rows import micros
@@ -42,7 +43,7 @@ class HostSampler:
         cgroups: Path = Path("/sys/fs/cgroup"),
     ) -> None:
         self._proc = proc
-        self._sys = sys
+        self._network = Network(sys)
         self._cgroups = cgroups
         self._before: dict[str | None, _Before] = {}
 
@@ -52,7 +53,7 @@ class HostSampler:
         """Rows of the node and of every owner that has a control group."""
         rows: dict[str, list[Any]] = {name: [] for name in _NAMES}
         now: dict[str | None, _Before] = {}
-        received, sent = network.counters(self._sys)
+        received, sent = self._network.counters()
         measured: list[_Measured] = [
             (None, usage.node_usage(self._proc), pressure.node_files(self._proc))
         ]

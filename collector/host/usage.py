@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 _MIB = 2.0**20
@@ -66,7 +67,8 @@ def _node_cpu(stat: Path) -> tuple[float | None, int | None]:
 
 def _node_memory(meminfo: Path) -> tuple[float | None, float | None]:
     try:
-        pairs = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        with meminfo.open() as file:  # both are in the first lines
+            pairs = dict(line.split(":", 1) for line in islice(file, 5))
         total = int(pairs["MemTotal"].split()[0]) / 1024.0
         return total - int(pairs["MemAvailable"].split()[0]) / 1024.0, total
     except (OSError, ValueError, KeyError, IndexError):

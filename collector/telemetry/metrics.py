@@ -54,9 +54,9 @@ METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         *_ratios(
-            Group.LOAD, "util_ratio", "mem_util_ratio", "encoder_ratio", "decoder_ratio",
-            "util_mean_ratio", *GPM_RATIOS,
+            Group.LOAD, "util_ratio", "mem_util_ratio", "util_mean_ratio", *GPM_RATIOS,
         ),
+        *_ratios(Group.HEALTH, "encoder_ratio", "decoder_ratio"),
         Metric("mem_total_mib", Group.LOAD, 16 * _TIB_IN_MIB, low=1.0),
         Metric("mem_used_mib", Group.LOAD, 16 * _TIB_IN_MIB),
         Metric("mem_reserved_mib", Group.LOAD, 16 * _TIB_IN_MIB),
@@ -65,7 +65,7 @@ METRICS: dict[str, Metric] = {
         Metric("power_instant_mw", Group.LOAD, 20e6),
         Metric("power_average_mw", Group.LOAD, 20e6),
         Metric("power_module_mw", Group.LOAD, 20e6),
-        Metric("power_limit_mw", Group.LOAD, 20e6),
+        Metric("power_limit_mw", Group.HEALTH, 20e6),
         *_counters(Group.LOAD, "energy_total_mj"),
         Metric("temperature_c", Group.LOAD, 150.0, low=-40.0),
         Metric("mem_temperature_c", Group.HEALTH, 150.0, low=-40.0),

@@ -13,6 +13,7 @@ from collector.telemetry.status import Status
 from collector.telemetry.tick import ENDED, DeviceTick, ProcessUse
 
 _MIB = 2**20
+_ASK_EVERY = 4
 
 
 class AccountingReader:
@@ -21,11 +22,11 @@ class AccountingReader:
     def __init__(self, nvml: Nvml) -> None:
         self._nvml = nvml
         self._told: dict[str, set[tuple[int, int]]] = {}
+        self._asked: dict[str, tuple[int, bool]] = {}
 
     def read(self, tick: DeviceTick, handle: Any) -> None:
         """Add processes that ended since the last tick, with their peak memory and mean use."""
-        mode, status = self._nvml.call("nvmlDeviceGetAccountingMode", handle)
-        if status is not Status.OK or not mode or tick.processes is None:
+        if tick.processes is None or not self._is_on(tick.gpu_uuid, handle):
             return
         pids, status = self._nvml.rows("nvmlDeviceGetAccountingPids", handle)
         if status is not Status.OK:
@@ -42,6 +43,15 @@ class AccountingReader:
             if key not in told and not first:
                 tick.processes.append(_use(int(pid), stats))
         self._told[tick.gpu_uuid] = now
+
+    def _is_on(self, gpu_uuid: str, handle: Any) -> bool:
+        """Whether the site has it on; it is switched rarely, so asked at every fourth tick."""
+        asked, on = self._asked.get(gpu_uuid, (0, False))
+        if asked % _ASK_EVERY == 0:
+            mode, status = self._nvml.call("nvmlDeviceGetAccountingMode", handle)
+            on = status is Status.OK and bool(mode)
+        self._asked[gpu_uuid] = (asked + 1, on)
+        return on
 
 
 def _use(pid: int, stats: Any) -> ProcessUse:

@@ -104,5 +104,4 @@ def _within(ratio: float) -> float:
 
 
 def _fail(tick: DeviceTick, status: Status) -> None:
-    for name in NAMES:
-        tick.put(name, None, status)
+    tick.faults |= dict.fromkeys(NAMES, status)

@@ -1,4 +1,4 @@
-"""ECC, remapped rows, memory temperature, slowdown counters, and Xid events."""
+"""ECC, remapped rows, memory temperature, slowdowns, video engines, power cap, and Xid events."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collector.telemetry.tick import DeviceTick, DriverEvent
 
 _XID = 8  # nvmlEventTypeXidCriticalError
 _WAIT_MS = 1
+_PERCENT = 0.01
 _MOST_EVENTS = 100  # per tick; a GPU in a fault storm must not stop the collection
 _MEMORY_TEMPERATURE = ("mem_temperature_c", 82, 0)
 _SLOWDOWN_FIELDS = (74, 75, 76, 77, 78, 79, 269, 270, 271)
@@ -26,6 +27,10 @@ _ECC = (
     ("ecc_corrected_total", 0, 0), ("ecc_uncorrected_total", 1, 0),
     ("ecc_corrected_lifetime_total", 0, 1), ("ecc_uncorrected_lifetime_total", 1, 1),
 )  # fmt: skip
+_MEDIA = (
+    ("encoder_ratio", "nvmlDeviceGetEncoderUtilization"),
+    ("decoder_ratio", "nvmlDeviceGetDecoderUtilization"),
+)
 _ROWS = (
     "remapped_rows_correctable_total", "remapped_rows_uncorrectable_total", "remap_pending",
     "remap_failed",
@@ -33,8 +38,15 @@ _ROWS = (
 
 
 def read_health(nvml: Nvml, tick: DeviceTick, handle: Any) -> None:
-    """Put the health values of a whole device into ``tick``."""
+    """Put the values of a whole device that change rarely into ``tick``."""
     read_fields(nvml, tick, handle, _FIELDS)
+    limit, status = nvml.call("nvmlDeviceGetPowerManagementLimit", handle)
+    tick.put(
+        "power_limit_mw", *((None, status) if limit is None else judge("power_limit_mw", limit))
+    )
+    for metric, function in _MEDIA:
+        pair, status = nvml.call(function, handle)
+        tick.put(metric, *((None, status) if pair is None else judge(metric, pair[0], _PERCENT)))
     for metric, error_type, counter in _ECC:
         value, status = nvml.call("nvmlDeviceGetTotalEccErrors", handle, error_type, counter)
         if status is Status.OK:

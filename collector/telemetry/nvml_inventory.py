@@ -43,6 +43,10 @@ class Inventory:
         ]
         return [*found, *gone]
 
+    def remember(self, device: Device) -> None:
+        """Keep what was found out about the device beyond its identity."""
+        self._known[device.gpu_uuid] = device
+
     def _open(self, index: int) -> Opened:
         handle, status = self._nvml.call("nvmlDeviceGetHandleByIndex", index)
         if status is not Status.OK:
@@ -54,12 +58,9 @@ class Inventory:
         if device is None or device.status is not Status.OK:
             device = self._identify(uuid, index, handle)
         enabled, instances = self._mig(handle)
-        device = replace(
-            device,
-            gpu_index=index,
-            mig_enabled=enabled,
-            mig=tuple(instance for instance, _ in instances),
-        )
+        mig = tuple(instance for instance, _ in instances)
+        if (device.gpu_index, device.mig_enabled, device.mig) != (index, enabled, mig):
+            device = replace(device, gpu_index=index, mig_enabled=enabled, mig=mig)
         self._known[uuid] = device
         return Opened(device, handle, {i.mig_uuid: h for i, h in instances})
 

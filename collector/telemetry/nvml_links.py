@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from collector.nvml import (
-    ALL_LINKS,
-    Nvml,
-    fabric_request,
-    field_number,
-    field_status,
-    pointer,
-)
+from collector.nvml import ALL_LINKS, Field, FieldIds, Nvml, fabric_request, pointer
 from collector.telemetry.device import Device, Fabric, Link
-from collector.telemetry.metrics import judge
+from collector.telemetry.metrics import METRICS, judge
 from collector.telemetry.nvml_inventory import Opened
 from collector.telemetry.status import Status
 from collector.telemetry.tick import DeviceTick
@@ -22,7 +17,8 @@ from collector.telemetry.tick import DeviceTick
 _KIB = 1024.0
 _LINK_COUNT = 91  # NVML_FI_DEV_NVLINK_LINK_COUNT
 _TX_KIB, _RX_KIB = 138, 139  # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX / _RX
-_TX_BYTES, _RX_BYTES = 202, 204  # NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES / _RCV_BYTES (NVLink 5)
+# NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES / _RCV_BYTES (NVLink 5)
+_OLD, _NEW = ((_TX_KIB, _RX_KIB), _KIB), ((202, 204), 1.0)
 _PCIE = (("pcie_tx_total_bytes", 197), ("pcie_rx_total_bytes", 198))
 _TOTALS = (("nvlink_tx_total_bytes", _TX_KIB), ("nvlink_rx_total_bytes", _RX_KIB))
 _REMOTE = {0: "gpu", 1: "npu", 2: "switch"}
@@ -30,43 +26,72 @@ _FABRIC_STATES = {1: "not_started", 2: "in_progress", 3: "completed"}
 _NEAR = {0: "SAME", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 
 
-def read_traffic(nvml: Nvml, tick: DeviceTick, handle: Any, device: Device) -> None:
-    """Put traffic counters into ``tick``: totals, and per active link."""
-    links = [link.link for link in device.links]
-    asked = [(field, 0) for _, field in _PCIE] + [(field, ALL_LINKS) for _, field in _TOTALS]
-    asked += [(field, link) for link in links for field in (_TX_KIB, _RX_KIB)]
-    asked += [(field, link) for link in links for field in (_TX_BYTES, _RX_BYTES)]
-    answers, status = nvml.call("nvmlDeviceGetFieldValues", handle, asked)
-    names = [name for name, _ in (*_PCIE, *_TOTALS)]
-    if status is not Status.OK:
-        for name in (*names, "pcie_replays_total"):
-            tick.put(name, None, status)
-        return
-    for name, answer, unit in zip(names, answers, (1.0, 1.0, _KIB, _KIB), strict=False):
-        tick.put(name, *_counter(name, answer, unit))
-    per_link = answers[len(names) :]
-    _per_link(tick, links, per_link[: 2 * len(links)], _KIB)
-    if not tick.links:
-        _per_link(tick, links, per_link[2 * len(links) :], 1.0)
-        _totals_from_links(tick)
-    replays, status = nvml.call("nvmlDeviceGetPcieReplayCounter", handle)
-    if status is Status.OK:
-        replays, status = judge("pcie_replays_total", replays)
-    tick.put("pcie_replays_total", replays, status)
+class TrafficReader:
+    """Reads traffic counters; remembers per GPU whether its links count in the new way."""
+
+    def __init__(self, nvml: Nvml) -> None:
+        self._nvml = nvml
+        self._per_link: dict[str, tuple[tuple[int, int], float]] = {}
+
+    def read(self, tick: DeviceTick, handle: Any, device: Device, *, each: bool) -> None:
+        """Put traffic counters into ``tick``: totals, and with ``each`` those of every link."""
+        names = [name for name, _ in (*_PCIE, *_TOTALS)]
+        fields, unit = self._per_link.get(device.gpu_uuid, _OLD)
+        first = device.gpu_uuid not in self._per_link
+        wanted = each or first or unit == 1.0  # the new way has no totals but the links' own
+        links = [link.link for link in device.links] if wanted else []
+        answers, status = self._nvml.fields(handle, _question(tuple(links), fields))
+        if status is not Status.OK:
+            for name in (*names, "pcie_replays_total"):
+                tick.put(name, None, status)
+            return
+        for name, answer, scale in zip(names, answers, (1.0, 1.0, _KIB, _KIB), strict=False):
+            tick.put(name, *_counter(name, answer, scale))
+        _put_links(tick, links, answers[len(names) :], unit)
+        if links and first:
+            if tick.links:
+                self._per_link[device.gpu_uuid] = _OLD
+            else:
+                self._new_way(tick, handle, links)
+        elif unit == 1.0:
+            _totals_from_links(tick)
+        replays, status = self._nvml.call("nvmlDeviceGetPcieReplayCounter", handle)
+        if status is Status.OK:
+            replays, status = judge("pcie_replays_total", replays)
+        tick.put("pcie_replays_total", replays, status)
+
+    def _new_way(self, tick: DeviceTick, handle: Any, links: list[int]) -> None:
+        """Blackwell counts bytes per link, and has no totals."""
+        fields, unit = _NEW
+        answers, status = self._nvml.fields(handle, _of_links(links, fields))
+        if status is Status.OK:
+            _put_links(tick, links, answers, unit)
+            _totals_from_links(tick)
+        self._per_link[tick.gpu_uuid] = _NEW if tick.links else _OLD
 
 
-def _counter(name: str, answer: Any, unit: float) -> tuple[float | None, Status]:
-    status = field_status(answer)
-    raw = field_number(answer) if status is Status.OK else None
+@lru_cache(maxsize=64)
+def _question(links: tuple[int, ...], fields: tuple[int, int]) -> FieldIds:
+    """Totals, then two counters per link; GPUs of a node ask the same."""
+    pcie = tuple((field, 0) for _, field in _PCIE)
+    totals = tuple((field, ALL_LINKS) for _, field in _TOTALS)
+    return pcie + totals + _of_links(list(links), fields)
+
+
+def _of_links(links: list[int], fields: tuple[int, int]) -> FieldIds:
+    return tuple((field, link) for link in links for field in fields)
+
+
+def _counter(name: str, answer: Field, unit: float) -> Field:
+    raw, status = answer
     return (None, status) if raw is None else judge(name, raw, unit)
 
 
-def _per_link(tick: DeviceTick, links: list[int], answers: Any, unit: float) -> None:
-    for position, link in enumerate(links):
-        tx, tx_status = _counter("nvlink_tx_total_bytes", answers[2 * position], unit)
-        rx, rx_status = _counter("nvlink_rx_total_bytes", answers[2 * position + 1], unit)
-        if tx is not None and rx is not None and tx_status is rx_status is Status.OK:
-            tick.links[link] = (tx, rx)
+def _put_links(tick: DeviceTick, links: list[int], answers: Sequence[Field], unit: float) -> None:
+    most = METRICS["nvlink_tx_total_bytes"].high / unit
+    for link, (tx, _), (rx, _) in zip(links, answers[::2], answers[1::2], strict=False):
+        if tx is not None and rx is not None and tx <= most and rx <= most:
+            tick.links[link] = (tx * unit, rx * unit)
 
 
 def _totals_from_links(tick: DeviceTick) -> None:
@@ -100,10 +125,8 @@ def _distance(nvml: Nvml, one: Opened, other: Opened) -> str | None:
 
 
 def _links(nvml: Nvml, handle: Any) -> tuple[Link, ...]:
-    answers, status = nvml.call("nvmlDeviceGetFieldValues", handle, [(_LINK_COUNT, 0)])
-    if status is not Status.OK or field_status(answers[0]) is not Status.OK:
-        return ()
-    count = int(field_number(answers[0]) or 0)
+    answers, status = nvml.fields(handle, ((_LINK_COUNT, 0),))
+    count = int(answers[0][0] or 0) if status is Status.OK else 0
     found = (_link(nvml, handle, number) for number in range(min(count, 72)))
     return tuple(link for link in found if link is not None)
 

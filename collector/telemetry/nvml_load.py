@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from collector.nvml import MEMORY_V2, Nvml, field_number, field_status
+from collector.nvml import MEMORY_V2, Nvml
 from collector.telemetry.metrics import judge
 from collector.telemetry.status import Status
 from collector.telemetry.tick import DeviceTick
@@ -23,15 +23,10 @@ POWER_FIELDS = (
 # (metric, function, arguments): one number each. Clock 1 = SM, 2 = memory; sensor 0 = GPU.
 _SINGLE: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("power_mw", "nvmlDeviceGetPowerUsage", ()),
-    ("power_limit_mw", "nvmlDeviceGetPowerManagementLimit", ()),
     ("energy_total_mj", "nvmlDeviceGetTotalEnergyConsumption", ()),
     ("temperature_c", "nvmlDeviceGetTemperature", (0,)),
     ("sm_clock_mhz", "nvmlDeviceGetClockInfo", (1,)),
     ("mem_clock_mhz", "nvmlDeviceGetClockInfo", (2,)),
-)
-_MEDIA = (
-    ("encoder_ratio", "nvmlDeviceGetEncoderUtilization"),
-    ("decoder_ratio", "nvmlDeviceGetDecoderUtilization"),
 )
 
 
@@ -57,7 +52,6 @@ class LoadReader:
             return
         self._utilisation(tick, handle)
         self._sample_buffer(tick, handle)
-        self._media(tick, handle)
 
     def _single(self, tick: DeviceTick, handle: Any) -> None:
         for metric, function, arguments in _SINGLE:
@@ -97,14 +91,6 @@ class LoadReader:
             return
         tick.put("util_mean_ratio", sum(good) / len(good), Status.OK)
 
-    def _media(self, tick: DeviceTick, handle: Any) -> None:
-        for metric, function in _MEDIA:
-            pair, status = self._nvml.call(function, handle)
-            if status is Status.OK:
-                tick.put(metric, *judge(metric, pair[0], _PERCENT))
-            else:
-                tick.put(metric, None, status)
-
     def _reasons(self, tick: DeviceTick, handle: Any) -> None:
         value, status = self._nvml.call("nvmlDeviceGetCurrentClocksEventReasons", handle)
         if status is Status.NOT_SUPPORTED:  # its name before driver 535
@@ -139,15 +125,11 @@ def read_fields(
     nvml: Nvml, tick: DeviceTick, handle: Any, wanted: Sequence[tuple[str, int, int]]
 ) -> None:
     """Put (metric, field id, scope) values into ``tick``; each field has a status of its own."""
-    ids = [(field_id, scope) for _, field_id, scope in wanted]
-    answers, status = nvml.call("nvmlDeviceGetFieldValues", handle, ids)
+    ids = tuple((field_id, scope) for _, field_id, scope in wanted)
+    answers, status = nvml.fields(handle, ids)
     if status is not Status.OK:
         for metric, _, _ in wanted:
             tick.put(metric, None, status)
         return
-    for (metric, _, _), answer in zip(wanted, answers, strict=True):
-        reason, number = field_status(answer), None
-        if reason is Status.OK:
-            raw = field_number(answer)
-            number, reason = (None, Status.FAILED) if raw is None else judge(metric, raw)
-        tick.put(metric, number, reason)
+    for (metric, _, _), (raw, reason) in zip(wanted, answers, strict=True):
+        tick.put(metric, *((None, reason) if raw is None else judge(metric, raw)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from collector.nvml import Nvml
 from collector.telemetry import nvml_links
-from collector.telemetry.device import Device, MigInstance
+from collector.telemetry.device import MigInstance
 from collector.telemetry.nvml_accounting import AccountingReader
 from collector.telemetry.nvml_gpm import GpmReader
 from collector.telemetry.nvml_health import XidReader, read_health
@@ -37,9 +37,10 @@ class NvmlSource:
         self._load = LoadReader(nvml)
         self._gpm = GpmReader(nvml)
         self._processes = ProcessReader(nvml, highest_pid())
+        self._traffic = nvml_links.TrafficReader(nvml)
         self._accounting = AccountingReader(nvml)
         self._xids = XidReader(nvml)
-        self._topology: dict[str, Device] = {}
+        self._placed: set[str] = set()
 
     def read(self, due: frozenset[Group]) -> Tick:
         """See `GpuSource.read`."""
@@ -59,15 +60,13 @@ class NvmlSource:
     def _place(self, opened: list[Opened], *, anew: bool) -> None:
         """Links and distances change rarely: asked when due or when a device is new."""
         present = {one.device.gpu_uuid for one in opened if one.handle is not None}
-        if anew or not present <= self._topology.keys():
-            nvml_links.read_topology(self.nvml, opened)
-            self._topology = {one.device.gpu_uuid: one.device for one in opened}
+        if not anew and present <= self._placed:
+            return
+        nvml_links.read_topology(self.nvml, opened)
+        self._placed = present
         for one in opened:
-            known = self._topology.get(one.device.gpu_uuid)
-            if known is not None:
-                one.device = replace(
-                    one.device, links=known.links, fabric=known.fabric, near=known.near
-                )
+            if one.handle is not None:
+                self._inventory.remember(one.device)
 
     def _device(self, one: Opened, due: frozenset[Group], mono_s: float) -> list[DeviceTick]:
         tick = DeviceTick(one.device.gpu_uuid)
@@ -81,7 +80,8 @@ class NvmlSource:
             tick.faults["device"] = Status.LOST
             return [tick]
         if Group.LINK in due:
-            nvml_links.read_traffic(self.nvml, tick, one.handle, one.device)
+            each = Group.HEALTH in due
+            self._traffic.read(tick, one.handle, one.device, each=each)
         if Group.HEALTH in due:
             read_health(self.nvml, tick, one.handle)
         if Group.PROCESS in due:

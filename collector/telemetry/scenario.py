@@ -26,7 +26,7 @@ _KEYS: dict[str, tuple[str, float, Group]] = {
     "mem_used_mib": ("used_mib", 1.0, Group.LOAD),
     "mem_reserved_mib": ("reserved_mib", 1.0, Group.LOAD),
     "power_mw": ("power_mw", 1.0, Group.LOAD),
-    "power_limit_mw": ("power_limit_mw", 1.0, Group.LOAD),
+    "power_limit_mw": ("power_limit_mw", 1.0, Group.HEALTH),
     "energy_total_mj": ("energy_mj", 1.0, Group.LOAD),
     "temperature_c": ("temperature", 1.0, Group.LOAD),
     "sm_clock_mhz": ("sm_clock", 1.0, Group.LOAD),

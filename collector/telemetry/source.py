@@ -13,7 +13,7 @@ class Group(StrEnum):
 
     LOAD = "load"  # utilisation, memory, power, energy, clocks: microseconds
     PROCESS = "process"  # process lists: milliseconds under the driver's lock
-    LINK = "link"  # NVLink and PCIe counters
+    LINK = "link"  # NVLink and PCIe totals; every single link with HEALTH
     HEALTH = "health"  # ECC, remapped rows, memory temperature
     TOPOLOGY = "topology"  # links, fabric, distances: at start and on change
 

@@ -63,7 +63,6 @@ static void reload(void) {
 static int find(char *out, size_t n, const char *key) {
   int found = 0;
   pthread_mutex_lock(&lock);
-  reload();
   for (u i = hash(key); table[i].key; i = (i + 1) % SLOTS)
     if (!strcmp(table[i].key, key)) { snprintf(out, n, "%s", table[i].value); found = 1; break; }
   pthread_mutex_unlock(&lock);
@@ -109,8 +108,11 @@ static struct dev gpus[MOST_GPUS], migs[MOST_GPUS][MOST_MIG];
 static int initialised;
 static int is_mig(D d) { return d->slot != NONE; }
 
+/* Every call looks at the file once, on its way in. */
+static void look(void) { pthread_mutex_lock(&lock); reload(); pthread_mutex_unlock(&lock); }
 static R gate(D d, const char *function) {
   char key[160], value[160]; double seconds;
+  look();
   snprintf(key, sizeof key, "hang.%s", function);
   if (find(value, sizeof value, key) && (seconds = strtod(value, NULL)) > 0) usleep((useconds_t)(seconds * 1e6));
   snprintf(key, sizeof key, "error.%s", function);
@@ -133,7 +135,7 @@ static int mig_number(D d, const char *name, ull *out) { char key[96]; snprintf(
 static u gpu_count(void) { u n = (u)global("count", 1); return n > MOST_GPUS ? MOST_GPUS : n; }
 
 /* ---- library ---------------------------------------------------------------------------------- */
-static R init(void) { R r = (R)global("error.nvmlInit", 0); if (!r) initialised = 1; return r; }
+static R init(void) { look(); R r = (R)global("error.nvmlInit", 0); if (!r) initialised = 1; return r; }
 R nvmlInit_v2(void) { return init(); }
 R nvmlInitWithFlags(u flags) { (void)flags; return init(); }
 R nvmlShutdown(void) { initialised = 0; return OK; }
@@ -150,6 +152,7 @@ R nvmlSystemGetCudaDriverVersion_v2(int *v) { *v = 13010; return OK; }
 /* ---- identity --------------------------------------------------------------------------------- */
 R nvmlDeviceGetCount_v2(u *c) { GATE(NULL); *c = gpu_count(); return OK; }
 R nvmlDeviceGetHandleByIndex_v2(u i, D *d) {
+  look();
   if (i >= gpu_count()) return INVAL;
   gpus[i].gpu = i; gpus[i].slot = NONE;
   GATE(&gpus[i]);
@@ -168,6 +171,7 @@ R nvmlDeviceGetUUID(D d, char *b, u n) {
 }
 R nvmlDeviceGetHandleByUUID(const char *s, D *d) {
   char b[160];
+  look();
   for (u i = 0; i < gpu_count(); i++) { uuid_of(i, b, sizeof b); if (!strcmp(b, s)) return nvmlDeviceGetHandleByIndex_v2(i, d); }
   return NOTFOUND;
 }
@@ -382,34 +386,32 @@ R nvmlDeviceGetAccountingStats(D d, u wanted, Account *a) {
 /* ---- fields ----------------------------------------------------------------------------------- */
 typedef struct { u field, scope; long long ts, latency; u type; R ret; ull value; } Field;
 static u links(u gpu) { ull v; return exact(gpu, "links", &v) ? (u)v : 0; }
-static R kib(D d, Field *f, const char *key) {
-  u n = links(d->gpu);
-  if (!n || mig_on(d->gpu) || !counter(d->gpu, key, &f->value)) return NOSUP;
+static R kib(D d, Field *f, const char *key, u n) {
+  if (!n || !counter(d->gpu, key, &f->value)) return NOSUP;
   if (f->scope != NONE && f->scope >= n) return INVAL;
   if (f->scope != NONE) f->value /= n;
   f->type = 3;
   return OK;
 }
-static R per_link_bytes(D d, Field *f, const char *key) {
-  u n = links(d->gpu);
+static R per_link_bytes(D d, Field *f, const char *key, u n) {
   if (!n || !counter(d->gpu, key, &f->value)) return NOSUP;
   if (f->scope >= n) return INVAL;
   f->value /= n; f->type = 3;
   return OK;
 }
 static R plain(D d, Field *f, const char *key, u type) { f->type = type; return counter(d->gpu, key, &f->value) ? OK : NOSUP; }
-static R field(D d, Field *f) {
+static R field(D d, Field *f, u n) {
   static const struct { u id; const char *key; } ns[] = { {74, "power_slow_ns"}, {75, "thermal_slow_ns"}, {76, "sync_slow_ns"}, {77, "board_slow_ns"}, {78, "low_util_slow_ns"}, {79, "reliability_slow_ns"}, {269, "sw_thermal_ns"}, {270, "hw_thermal_ns"}, {271, "hw_brake_ns"} };
   switch (f->field) {
     case 82: return plain(d, f, "mem_temperature", 1);
     case 83: case 191: return plain(d, f, "energy_mj", 3);
-    case 91: f->type = 1; f->value = links(d->gpu); return f->value ? OK : NOSUP;
-    case 138: return kib(d, f, "nvlink_tx_kib");
-    case 139: return kib(d, f, "nvlink_rx_kib");
+    case 91: f->type = 1; f->value = n; return f->value ? OK : NOSUP;
+    case 138: return kib(d, f, "nvlink_tx_kib", n);
+    case 139: return kib(d, f, "nvlink_rx_kib", n);
     case 197: return plain(d, f, "pcie_tx_bytes", 3);
     case 198: return plain(d, f, "pcie_rx_bytes", 3);
-    case 202: return per_link_bytes(d, f, "nvlink5_tx_bytes");
-    case 204: return per_link_bytes(d, f, "nvlink5_rx_bytes");
+    case 202: return per_link_bytes(d, f, "nvlink5_tx_bytes", n);
+    case 204: return per_link_bytes(d, f, "nvlink5_rx_bytes", n);
     case 185: return f->scope == 0 ? plain(d, f, "power_average_mw", 1) : NOSUP;
     case 186: return f->scope == 0 ? plain(d, f, "power_instant_mw", 1) : f->scope == 1 ? plain(d, f, "power_module_mw", 1) : NOSUP;
   }
@@ -418,7 +420,8 @@ static R field(D d, Field *f) {
 }
 R nvmlDeviceGetFieldValues(D d, int n, Field *f) {
   WHOLE(d);
-  for (int i = 0; i < n; i++) { f[i].ts = (long long)now_us(); f[i].latency = 3; f[i].value = 0; f[i].ret = field(d, &f[i]); }
+  u count = mig_on(d->gpu) ? 0 : links(d->gpu); /* no NVLink query is supported in MIG mode */
+  for (int i = 0; i < n; i++) { f[i].ts = (long long)now_us(); f[i].latency = 3; f[i].value = 0; f[i].ret = field(d, &f[i], count); }
   return OK;
 }
 R nvmlDeviceGetNvLinkState(D d, u l, u *a) { WHOLE(d); if (mig_on(d->gpu)) return NOSUP; if (l >= links(d->gpu)) return INVAL; *a = 1; return OK; }

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import collector
+from collector.agent.carry import Carry
 from collector.agent.schedule import Intervals, Schedule
 from collector.agent.sources import unreported
 from collector.exporter.own import Labels, device_families
@@ -128,6 +129,28 @@ def test_a_tick_that_comes_a_little_early_is_on_time():
     schedule = Schedule(Intervals())
     schedule.due(100.0)
     assert Group.LOAD in schedule.due(114.9)
+
+
+def test_a_value_that_is_read_rarely_stays_in_sight_until_its_next_reading_is_overdue():
+    carry = Carry(Intervals())
+
+    def seen(mono_s, **values):
+        device = DeviceTick("GPU-a", values=values)
+        return carry.over(Tick(NOW, mono_s, [], [device])).devices[0].values
+
+    assert seen(0.0, util_ratio=0.5, ecc_corrected_total=3.0)["ecc_corrected_total"] == 3.0
+    later = seen(15.0, power_mw=1.0)
+    assert later == {"power_mw": 1.0, "ecc_corrected_total": 3.0}, "and nothing that is read often"
+    assert "ecc_corrected_total" not in seen(151.0, power_mw=1.0)
+
+
+def test_a_lost_gpu_keeps_no_value_from_before():
+    carry = Carry(Intervals())
+    well = DeviceTick("GPU-a", values={"ecc_corrected_total": 3.0})
+    lost = DeviceTick("GPU-a", faults={"device": Status.LOST})
+    back = DeviceTick("GPU-a", values={"power_mw": 1.0})
+    ticks = [Tick(NOW, 15.0 * n, [], [one]) for n, one in enumerate((well, lost, back))]
+    assert [carry.over(tick).devices[0].values for tick in ticks][1:] == [{}, {"power_mw": 1.0}]
 
 
 # --- what the readers may do -------------------------------------------------------------------

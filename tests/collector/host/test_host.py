@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from collector.host import network, pressure, usage
+from collector.host import pressure, usage
+from collector.host.network import Network
 from collector.host.sampler import HostSampler
 from collector.mapping.attribution import Attribution
 from collector.mapping.cgroup import owner_path
@@ -146,17 +147,17 @@ def test_infiniband_counts_lanes_of_four_octets_and_only_ports_that_are_up(node)
     node.port("mlx5_1", 200, 20)
     node.port("mlx5_2", 9999, 9999, state="1: DOWN")
     node.card("eth0", 7, 7)
-    assert network.counters(node.sys) == (1200.0, 120.0)
+    assert Network(node.sys).counters() == (1200.0, 120.0)
 
 
 def test_without_a_fast_network_the_nodes_own_cards_are_counted_and_no_bridge(node):
     node.card("eth0", 100, 10)
     node.card("docker0", 100, 10, physical=False)
-    assert network.counters(node.sys) == (100.0, 10.0)
+    assert Network(node.sys).counters() == (100.0, 10.0)
 
 
 def test_without_any_card_the_traffic_is_unknown(node):
-    assert network.counters(node.sys) == (None, None)
+    assert Network(node.sys).counters() == (None, None)
 
 
 @pytest.mark.parametrize(

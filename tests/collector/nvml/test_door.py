@@ -10,7 +10,8 @@ import pynvml
 import pytest
 
 from collector.errors import DriverGoneError, DriverMissingError, ShadowedBindingError
-from collector.nvml import Nvml, refuse_shadow
+from collector.nvml import Nvml
+from collector.telemetry.binding import refuse_shadow
 from collector.telemetry.status import Status
 
 STRUCTURES = (
