@@ -1,0 +1,1 @@
+"""The simulator's core: pure, importable anywhere, the same bytes on every machine."""
