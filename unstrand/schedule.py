@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 TASK = "weekly_report"
 LOOK_EVERY = timedelta(minutes=1)
-LONGEST_SEARCH = timedelta(days=400)  # a cron that fires less than once a year is refused
+SEARCH_DAYS = (8, 32, 128, 400)  # back from now; less than once a year is refused
 
 
 @dataclass(slots=True)
@@ -105,12 +105,10 @@ def last_planned(cron: str, time_zone: str, now: datetime) -> datetime:
             f"report.cron: {cron!r} is no cron of five fields (minute hour day month weekday): "
             f"{error}"
         ) from error
-    length = timedelta(days=8)
-    while length <= LONGEST_SEARCH:
-        found = _last_within(trigger, now - length, now)
+    for days in SEARCH_DAYS:
+        found = _last_within(trigger, now - timedelta(days=days), now)
         if found is not None:
             return found
-        length *= 4
     raise GoalsError(
         f"report.cron: {cron!r} does not fire once a year: the report would never come"
     )
