@@ -40,12 +40,15 @@ class Owners:
         fresh: dict[tuple[int, int], Known] = {}
         self.missing = 0
         for pid in set(pids):
-            process = self._proc.read(pid)
-            if process is None:
-                self.missing += 1
-                continue
-            key = (pid, process.start_ticks)
-            fresh[key] = found[pid] = self._known.get(key) or self._identify(process)
+            key = (pid, self._proc.start_ticks(pid) or 0)
+            known = self._known.get(key)
+            if known is None:
+                process = self._proc.read(pid)
+                if process is None:
+                    self.missing += 1
+                    continue
+                key, known = (pid, process.start_ticks), self._identify(process)
+            fresh[key] = found[pid] = known
         self._known = fresh
         return found
 

@@ -30,11 +30,20 @@ class ProcReader:
         self._booted_at = self._boot_time()
         self._names: dict[int, str] = {}
 
+    def start_ticks(self, pid: int) -> int | None:
+        """When the process began, in the kernel's ticks since boot; None when there is none."""
+        try:
+            with Path(self.root, str(pid), "stat").open("rb", buffering=0) as file:
+                return int(file.read(4096).rpartition(b")")[2].split()[19])
+        except (OSError, ValueError, IndexError):
+            return None
+
     def read(self, pid: int) -> Process | None:
         """The process, or None when there is none, or none that may be seen."""
-        folder = self.root / str(pid)
+        folder, start_ticks = self.root / str(pid), self.start_ticks(pid)
+        if start_ticks is None:
+            return None
         try:
-            start_ticks = int((folder / "stat").read_text().rpartition(")")[2].split()[19])
             uid = folder.stat().st_uid if self.root == Path("/proc") else _uid(folder)
             return Process(
                 pid, start_ticks, self._started(start_ticks), uid, _cgroup(folder / "cgroup")

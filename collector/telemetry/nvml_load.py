@@ -12,6 +12,7 @@ from collector.telemetry.tick import DeviceTick
 
 _MIB = 1.0 / 2**20
 _PERCENT = 0.01
+_ASK_AGAIN = 40  # ticks until a GPU without a sample buffer is asked again: ten minutes
 _GPU_UTIL_SAMPLES = 1  # NVML_GPU_UTILIZATION_SAMPLES
 _SCOPE_GPU, _SCOPE_MODULE = 0, 1
 # (metric, field id, scope): NVML_FI_DEV_POWER_AVERAGE 185, _INSTANT 186.
@@ -36,6 +37,7 @@ class LoadReader:
     def __init__(self, nvml: Nvml) -> None:
         self._nvml = nvml
         self._last_sample_us: dict[str, int] = {}
+        self._without_buffer: dict[str, int] = {}
 
     def read(self, tick: DeviceTick, handle: Any, *, mig_enabled: bool) -> None:
         """Put every load value of the device into ``tick``; stops early at a lost device."""
@@ -72,10 +74,16 @@ class LoadReader:
 
     def _sample_buffer(self, tick: DeviceTick, handle: Any) -> None:
         """The mean of all samples that the driver took since the last tick: nothing is missed."""
+        if self._without_buffer.get(tick.gpu_uuid, 0) > 0:
+            self._without_buffer[tick.gpu_uuid] -= 1
+            tick.put("util_mean_ratio", None, Status.NOT_SUPPORTED)
+            return
         since = self._last_sample_us.get(tick.gpu_uuid, 0)
         answer, status = self._nvml.rows("nvmlDeviceGetSamples", handle, _GPU_UTIL_SAMPLES, since)
         if status is not Status.OK:
             tick.put("util_mean_ratio", None, status)
+            if status is Status.NOT_SUPPORTED:
+                self._without_buffer[tick.gpu_uuid] = _ASK_AGAIN
             return
         samples = [s for s in (answer[1] if answer else ()) if s.timeStamp > since]
         if samples:
