@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,7 @@ def pages_app(
     @asynccontextmanager
     async def attached(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         connection.attach(store)
+        threading.Thread(target=import_module, args=("dashboard.warm",), daemon=True).start()
         async with lifespan(app) as state:
             yield state
             connection.detach(store)

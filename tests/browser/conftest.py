@@ -95,9 +95,9 @@ class Visit:
 
     def settled(self) -> None:
         """The script has run and its charts are drawn."""
-        self.page.wait_for_selector(".us h1", timeout=60_000)
+        self.page.wait_for_selector(".us h1", timeout=180_000)
         self.page.wait_for_selector(
-            '[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=60_000
+            '[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=180_000
         )
 
     def text(self) -> str:

@@ -43,11 +43,11 @@ def test_from_the_answer_to_a_job_and_a_file(visit, url):
     window.open(f"/{ADDRESS}")
     page = window.page
     assert "Where did the GPU money go?" in window.text()
-    page.wait_for_selector(".js-plotly-plot .barlayer", timeout=30_000)
+    page.wait_for_selector(".js-plotly-plot .barlayer", timeout=90_000)
     window.shoot("overview-wide")
 
     page.get_by_role("link", name="Teams").click()
-    page.wait_for_selector("text=Who used it, and how well?")
+    page.wait_for_selector("text=Who used it, and how well?", timeout=90_000)
     window.settled()
     assert query_of(page)["from"] == "2026-10-19", "the window goes along"
     window.shoot("teams-wide")
@@ -57,7 +57,7 @@ def test_from_the_answer_to_a_job_and_a_file(visit, url):
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
     page.mouse.click(box["x"] + 18, box["y"] + 87)
-    page.wait_for_selector("text=Users of language", timeout=30_000)
+    page.wait_for_selector("text=Users of language", timeout=90_000)
     window.settled()
     assert query_of(page)["team"] == "language"
     window.shoot("teams-drill-wide")
@@ -70,7 +70,7 @@ def test_from_the_answer_to_a_job_and_a_file(visit, url):
     assert {row["team"] or None for row in rows} == {row["team"] for row in wanted["rows"]}
 
     page.get_by_role("link", name="Data health").click()
-    page.wait_for_selector("text=Can I trust this?")
+    page.wait_for_selector("text=Can I trust this?", timeout=90_000)
     window.settled()
     assert "big-1 activity 2026-10-21 06:00" in window.text()
     window.shoot("health-wide")
@@ -106,7 +106,7 @@ def test_changing_the_language_goes_into_the_address(visit):
     page = window.page
     page.get_by_test_id("stSidebar").get_by_test_id("stSelectbox").last.click()
     page.get_by_role("option", name="한국어").click()
-    page.wait_for_selector("text=GPU 비용은 어디로 갔습니까?")
+    page.wait_for_selector("text=GPU 비용은 어디로 갔습니까?", timeout=90_000)
     window.settled()
     assert query_of(page)["lang"] == "ko"
     assert query_of(page)["from"] == "2026-10-19"

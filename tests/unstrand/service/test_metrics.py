@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import socket
 import subprocess
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
+_spec = importlib.util.spec_from_file_location(
+    "small_site", Path(__file__).parents[2] / "small_site.py"
+)
+small_site = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(small_site)
 
 
 @pytest.fixture
 def service(start_service, tmp_path):
     return start_service(tmp_path / "site.duckdb")
+
+
+@pytest.fixture
+def site_service(start_service, tmp_path):
+    """A service over the small site, once its last day is worked out."""
+    service = start_service(small_site.create(tmp_path / "small.duckdb"))
+    end = time.monotonic() + 120
+    while "unstrand_ledger_last_day_cost{" not in service.get("/metrics").text:
+        assert time.monotonic() < end, "the last day was never worked out"
+        time.sleep(0.5)
+    return service
 
 
 def families(service):
@@ -49,9 +68,9 @@ def test_paths_from_outside_make_no_new_series(service):
 
 
 @pytest.mark.real
-def test_promtool_finds_nothing_to_complain_about(service, system):
+def test_promtool_finds_nothing_to_complain_about(site_service, system):
     system.require("prometheus", binaries=("promtool",))
-    text = service.get("/metrics").text
+    text = site_service.get("/metrics").text
     answer = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
     )
@@ -60,9 +79,9 @@ def test_promtool_finds_nothing_to_complain_about(service, system):
 
 
 @pytest.mark.real
-def test_a_real_prometheus_scrapes_it(service, system, tmp_path):
+def test_a_real_prometheus_scrapes_it(site_service, system, tmp_path):
     system.require("prometheus", binaries=("prometheus",))
-    target = service.url.removeprefix("http://")
+    target = site_service.url.removeprefix("http://")
     config = tmp_path / "prometheus.yml"
     config.write_text(
         "global: {scrape_interval: 1s}\n"
@@ -85,6 +104,9 @@ def test_a_real_prometheus_scrapes_it(service, system, tmp_path):
     try:
         assert query(port, 'up{job="unstrand"}') == "1"
         assert query(port, "unstrand_build_info") == "1"
+        # A day of two A100-80 at the shipped list price.
+        cost = float(query(port, 'unstrand_ledger_last_day_cost{team="language"}'))
+        assert round(cost, 2) == round(48 * 3.430881, 2)
     finally:
         process.terminate()
         process.wait(20)
