@@ -56,6 +56,20 @@ def test_gpu_seconds_per_account_are_those_of_sacct(
     assert imported.gpu_seconds == sum(theirs.values())
 
 
+def test_cpu_seconds_per_account_are_what_slurm_itself_counts(store, imported, slurm_lab, workload):
+    theirs: Counter[str] = Counter()
+    for line in slurm_lab.sacct("account,end,cputimeraw", "-n").splitlines():
+        account, end, cpu_seconds = line.split("|")
+        if end != "Unknown":
+            theirs[account] += int(cpu_seconds)
+    ours = store.rows(
+        "SELECT r.account, CAST(sum(a.cpus * date_diff('second', a.start_at, a.end_at)) AS BIGINT) "
+        "AS held FROM allocation a JOIN job_run r USING (cluster, run_id) "
+        "WHERE a.end_at IS NOT NULL GROUP BY ALL"
+    )
+    assert {row["account"]: row["held"] for row in ours} == theirs
+
+
 def test_every_run_of_sacct_is_there_in_its_state(store, imported, files, workload):
     rows = [line.split("|") for line in files["sacct"].read_text().splitlines()]
     raw, state = rows[0].index("JobIDRaw"), rows[0].index("State")
