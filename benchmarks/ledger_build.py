@@ -113,8 +113,10 @@ INSERT INTO sample (cluster, node, gpu_uuid, run_id, ts, step_s, util_ratio, pow
 SELECT 'bench', a.node, a.node || '-' || a.run_id || '-' || g.g, a.run_id, t.ts, {step_s},
   (hash(a.run_id, t.ts, g.g) % 101) / 100.0, 400000, 'bench'
 FROM allocation a, range(a.gpus) g(g),
-  unnest(generate_series(time_bucket(INTERVAL {step_s} SECOND, a.start_at + INTERVAL {step_s} SECOND),
-    least(a.end_at, TIMESTAMP '{T0:%Y-%m-%d}' + INTERVAL {days} DAY), INTERVAL {step_s} SECOND)) t(ts)
+  unnest(generate_series(
+    time_bucket(INTERVAL {step_s} SECOND, a.start_at + INTERVAL {step_s} SECOND),
+    least(a.end_at, TIMESTAMP '{T0:%Y-%m-%d}' + INTERVAL {days} DAY),
+    INTERVAL {step_s} SECOND)) t(ts)
 ORDER BY t.ts"""
     )
     return int(work.value("SELECT count(*) FROM sample"))
@@ -124,7 +126,7 @@ def cpu() -> float:
     return time.process_time()
 
 
-def main() -> None:
+def main() -> None:  # noqa: PLR0915 - one measurement after the other
     parser = argparse.ArgumentParser()
     for name, value in (("nodes", 125), ("days", 28), ("step", 60), ("jobs-per-day", 1500)):
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -151,7 +153,8 @@ def main() -> None:
         start = cpu()
         store.query(
             "SELECT sum(epoch_us(ts)), sum(step_s), sum(util_ratio), sum(length(node)), "
-            "sum(length(gpu_uuid)), sum(length(run_id)), count(gpu_index), count(mig_uuid) FROM sample"
+            "sum(length(gpu_uuid)), sum(length(run_id)), count(gpu_index), count(mig_uuid) "
+            "FROM sample"
         )
         select = cpu() - start
         start = cpu()

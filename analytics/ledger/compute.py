@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -34,6 +35,7 @@ from analytics.ledger.pending import PendingJobs, load_pending
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.profile import DemandProfile, demand_profile
 from analytics.ledger.remainder import Left, remainders
+from analytics.ledger.rollup import activity_table, recall
 from analytics.ledger.rows import rows_table
 from analytics.ledger.settings import LedgerSettings, settings_at
 from analytics.ledger.slices import cut, cuts
@@ -49,6 +51,7 @@ class Computed:
 
     rows: pa.Table
     causes: pa.Table
+    activity: pa.Table
     conflicts: list[Conflict]
     profiles: list[DemandProfile]
     settings: LedgerSettings
@@ -56,9 +59,10 @@ class Computed:
     """Hour (us) -> installed GPU time in micro-GPU-seconds."""
 
 
-def compute(work: Work, cluster: str, since: int, until: int) -> Computed:
+def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int] = ()) -> Computed:
     """The ledger of ``cluster`` over ``[since, until)``, microseconds.
 
+    ``gone``: hours whose samples were dropped since; their activity comes from the roll-up.
     Raises LedgerError if the rows do not add up to what is installed, which would be a fault here.
     """
     settings = settings_at(work, cluster, from_us(since))
@@ -76,6 +80,7 @@ def compute(work: Work, cluster: str, since: int, until: int) -> Computed:
     inside = frame.held = _clipped(held, since)
     inside.pieces = mark_thrown(inside.pieces, durable_points(work, facts))
     parts = cut_and_measure(work, cluster, fleet, inside.pieces, bounds, held.per_gpu)
+    recall(work, cluster, fleet, inside.pieces, parts, gone)
     busy = held_rows(inside, parts)
     left = remainders(facts, fleet, inside, broken.all, bounds, busy.shared)
     rest = post(segments, bounds, len(fleet.pools))
@@ -83,6 +88,7 @@ def compute(work: Work, cluster: str, since: int, until: int) -> Computed:
     return Computed(
         rows=rows_table(frame, busy, rest, left),
         causes=causes(frame, segments, pending),
+        activity=activity_table(cluster, fleet, inside.pieces, parts),
         conflicts=inside.conflicts,
         profiles=profiles,
         settings=settings,

@@ -93,9 +93,17 @@ _FOLD = (
     "SELECT h, count(*) AS n, CAST(sum(x % 4503599627370496) AS BIGINT) AS x FROM ({0}) GROUP BY h"
 )
 
+# A sample bears on the hour that it ends in and on the one that it may reach back to.
 _SAMPLES = """
-SELECT time_bucket(INTERVAL 1 HOUR, ts) AS h, count(*) AS n FROM sample
-WHERE cluster = ? AND ts >= ? AND ts < ? GROUP BY h"""
+WITH near AS (
+  SELECT ts - INTERVAL 1 MICROSECOND AS ends,
+    ts - to_microseconds(CAST(step_s * 2e6 AS BIGINT)) AS begins
+  FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?),
+reached AS (
+  SELECT time_bucket(INTERVAL 1 HOUR, ends) AS h FROM near
+  UNION ALL SELECT time_bucket(INTERVAL 1 HOUR, begins) FROM near
+  WHERE time_bucket(INTERVAL 1 HOUR, begins) < time_bucket(INTERVAL 1 HOUR, ends))
+SELECT h, count(*) AS n FROM reached GROUP BY h"""
 
 
 def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:

@@ -322,7 +322,8 @@ CLASSES = (
 def rows_of(store):
     rows = store.rows(
         "SELECT p.node, h.gpu_uuid, r.run_id, epoch_us(h.since) AS since, h.* EXCLUDE (since) "
-        "FROM ledger_hour h JOIN ledger_pool p USING (pool_key) LEFT JOIN ledger_run r USING (run_key)"
+        "FROM ledger_hour h JOIN ledger_pool p USING (pool_key) "
+        "LEFT JOIN ledger_run r USING (run_key)"
     )
     return {
         (row["node"], row["gpu_uuid"], row["run_id"], row["since"]): {
@@ -362,7 +363,7 @@ def test_the_ledger_is_the_reference_on_random_histories(reference, proof_size):
     @given(h=histories(reference), seed=st.integers(0, 2**32))
     def check(h, seed):
         if over_booked(reference, h, window.since_us, window.until_us):
-            # Whose GPU broke or was measured where more are claimed than there are: who knows?
+            # Whose GPU broke where too much is claimed?
             h = replace(
                 h, broken=[], samples=[s for s in h.samples if s[1][-2:] in ("-0", "g0", "g1")]
             )

@@ -1,0 +1,80 @@
+"""Activity that outlives its samples, kept so that any hour can be built again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.ledger.fleet import Fleet
+from analytics.ledger.held import Piece
+from analytics.ledger.parts import Parts
+from analytics.window import HOUR_US, from_us
+from collector.store import Work
+
+Name = tuple[str, str, str | None, str | None, str]
+"""node, gpu_model, gpu, mig, run."""
+
+_KEPT = """
+SELECT node, gpu_model, gpu_uuid, mig_uuid, run_id, epoch_us(since) AS t0, epoch_us(until) AS t1,
+  measured_us, active_ppm_us
+FROM activity_hour WHERE cluster = ? AND hour IN (SELECT unnest(CAST(? AS TIMESTAMP[])))
+ORDER BY ALL"""
+
+
+def activity_table(cluster: str, fleet: Fleet, pieces: list[Piece], parts: Parts) -> pa.Table:
+    """Rows of ``activity_hour`` for the parts that were measured."""
+    some = np.flatnonzero(parts.time)
+    mine = [pieces[i] for i in parts.piece[some].tolist()]
+    time, text = pa.timestamp("us"), pa.string()
+    return pa.table(
+        {
+            "cluster": pa.array([cluster] * len(mine), text),
+            "hour": pa.array(parts.t0[some] // HOUR_US * HOUR_US, time),
+            "node": pa.array([fleet.pools[p.pool][0] for p in mine], text),
+            "gpu_model": pa.array([fleet.pools[p.pool][1] for p in mine], text),
+            "gpu_uuid": pa.array([p.gpu for p in mine], text),
+            "mig_uuid": pa.array([p.mig for p in mine], text),
+            "run_id": pa.array([p.run_id for p in mine], text),
+            "since": pa.array(parts.t0[some], time),
+            "until": pa.array(parts.t1[some], time),
+            "measured_us": parts.time[some],
+            "active_ppm_us": parts.active[some],
+        }
+    )
+
+
+def recall(
+    work: Work, cluster: str, fleet: Fleet, pieces: list[Piece], parts: Parts, gone: Iterable[int]
+) -> None:
+    """Replace the activity of hours (us) whose samples were dropped by what was kept.
+
+    A part that the roll-up did not know is taken to be as active as the roll-up it lies in.
+    """
+    hours = sorted(gone)
+    if not hours:
+        return
+    kept: dict[Name, list[tuple[int, int, int, int]]] = defaultdict(list)
+    naive = [from_us(hour).replace(tzinfo=None) for hour in hours]
+    for row in work.rows(_KEPT, [cluster, naive]):
+        name = (row["node"], row["gpu_model"], row["gpu_uuid"], row["mig_uuid"], row["run_id"])
+        kept[name].append((row["t0"], row["t1"], row["measured_us"], row["active_ppm_us"]))
+    chosen = np.isin(parts.t0 // HOUR_US * HOUR_US, hours)
+    for place in np.flatnonzero(chosen).tolist():
+        piece = pieces[int(parts.piece[place])]
+        name = (*fleet.pools[piece.pool], piece.gpu, piece.mig, piece.run_id)
+        span = (int(parts.t0[place]), int(parts.t1[place]))
+        time, active = (0, 0) if piece.failed else _within(kept[name], span)
+        parts.time[place], parts.active[place] = time, active
+
+
+def _within(rows: list[tuple[int, int, int, int]], span: tuple[int, int]) -> tuple[int, int]:
+    time = active = 0
+    for t0, t1, measured, busy in rows:
+        common = min(t1, span[1]) - max(t0, span[0])
+        if common > 0:
+            time += measured * common // (t1 - t0)
+            active += busy * common // (t1 - t0)
+    return time, active
