@@ -27,6 +27,7 @@ pages = {
         HERE / "pages" / "overview.py", title=words("overview.nav"), url_path="", default=True
     ),
     "teams": st.Page(HERE / "pages" / "teams.py", title=words("teams.nav"), url_path="teams"),
+    "advice": st.Page(HERE / "pages" / "advice.py", title=words("advice.nav"), url_path="advice"),
     "health": st.Page(HERE / "pages" / "health.py", title=words("health.nav"), url_path="health"),
 }
 page = st.navigation(list(pages.values()), position="hidden")

@@ -15,7 +15,7 @@ from dashboard.parts.html import show
 from dashboard.view import ZONES, View
 from dashboard.words import LANGUAGES, Words
 
-SECTIONS = {"app.section_money": ("overview", "teams"), "app.section_trust": ("health",)}
+SECTIONS = {"app.section_money": ("overview", "advice", "teams"), "app.section_trust": ("health",)}
 
 
 def sidebar(pages: Mapping[str, StreamlitPage], view: View, words: Words) -> None:

@@ -1,0 +1,99 @@
+"""What people do with a recommendation: accept, snooze, dismiss with a reason, mark applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import streamlit as st
+
+from dashboard import connection
+from dashboard.advice.source import now
+from dashboard.frame import Page
+from dashboard.words import Words
+from scheduler_advisor.advice.recommendation import State, StateChange
+from scheduler_advisor.advice.states import change_state
+from scheduler_advisor.errors import AdvisorError
+from scheduler_advisor.goals import Goals
+from scheduler_advisor.report.make import make_report
+from scheduler_advisor.report.saved import save_report
+from scheduler_advisor.window import Window
+
+ACTOR = "dashboard"  # until people sign in
+
+
+def actions(page: Page, rec: dict[str, Any]) -> None:
+    """The buttons under one card."""
+    words, name = page.words, rec["id"]
+    if rec["state"] not in ("new", "accepted"):
+        if st.button(words("advice.reopen"), key=f"reopen-{name}"):
+            _change(page, name, State.NEW)
+        return
+    columns = st.columns([1, 1, 1, 1, 4])
+    with columns[0]:
+        if rec["state"] == "new" and st.button(words("advice.accept"), key=f"accept-{name}"):
+            _change(page, name, State.ACCEPTED)
+    with columns[1]:
+        if st.button(words("advice.applied"), key=f"applied-{name}"):
+            _change(page, name, State.APPLIED)
+    with columns[2]:
+        _snooze(page, name, words)
+    with columns[3]:
+        _dismiss(page, name, words)
+
+
+def _snooze(page: Page, name: str, words: Words) -> None:
+    with st.popover(words("advice.snooze")):
+        tomorrow = (now() + timedelta(days=1)).date()
+        day = st.date_input(
+            words("advice.snooze_until"), value=tomorrow + timedelta(days=27), min_value=tomorrow,
+            key=f"until-{name}",
+        )  # fmt: skip
+        if st.button(words("advice.snooze"), key=f"snooze-{name}"):
+            _change(page, name, State.SNOOZED, until=datetime.combine(day, time(), UTC))
+
+
+def _dismiss(page: Page, name: str, words: Words) -> None:
+    with st.popover(words("advice.dismiss")):
+        reason = st.text_input(words("advice.reason"), key=f"reason-{name}")
+        if st.button(words("advice.dismiss"), key=f"dismiss-{name}"):
+            _change(page, name, State.DISMISSED, reason=reason)
+
+
+def _change(
+    page: Page, name: str, state: State, reason: str | None = None, until: datetime | None = None
+) -> None:
+    change = StateChange(ts=now(), state=state, actor=ACTOR, reason=reason, until=until)
+
+    def write() -> None:
+        with connection.store_at(page.path).work() as work:
+            change_state(work, name, change)
+
+    _done(write)
+
+
+def make_button(page: Page) -> None:
+    """Make a report of the page's window now."""
+    view, words = page.view, page.words
+    if st.button(words("advice.make", first=view.first, last=view.last), key="make"):
+        window = Window(view.since, min(view.until, page.span.until), view.zone)
+        store = connection.store_at(page.path)
+
+        def write() -> None:
+            with st.spinner(words("advice.making")):
+                report = make_report(store, window, Goals(), at=now(), cluster=view.cluster)
+                with store.work() as work, work.transaction():
+                    save_report(work, report)
+
+        _done(write)
+
+
+def _done(write: Callable[[], None]) -> None:
+    """Show the new state, or why it was refused."""
+    try:
+        write()
+    except AdvisorError as error:
+        st.error(str(error))
+    else:
+        st.rerun()

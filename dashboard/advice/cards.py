@@ -1,0 +1,128 @@
+"""One recommendation as a card: what is wrong, what to do, what it brings, what it risks."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from dashboard.advice.source import Newest
+from dashboard.formats import hours, percent, whole_money
+from dashboard.parts.html import Tile, show, tag
+from dashboard.words import Words
+from scheduler_advisor.messages import Words as Sentences
+
+_STYLE = Path(__file__).with_name("style.css")
+
+
+def style() -> None:
+    """The cards' look."""
+    st.html(_STYLE)
+
+
+def headline_tiles(found: Newest, words: Words) -> list[Tile]:
+    """What it comes to, and how much of the facts is known."""
+    joint, body = found.body["joint_saving"], found.body
+    cost = None if joint["cost"] is None else Decimal(joint["cost"])
+    cash = Decimal(joint["cash"] or 0)
+    currency = body["currency"] or ""
+    return [
+        Tile(words("advice.to_win"), whole_money(cost, currency), "modelled",
+             words("advice.to_win_help"), hours(joint["gpu_hours"])),
+        Tile(words("advice.cash"), whole_money(cash, currency), "modelled",
+             words("advice.cash_help")),
+        Tile(words("advice.open"), str(len(found.open)), "observed",
+             sub=words("advice.aside", count=len(found.aside))),
+        Tile(words("advice.coverage"), percent(body["coverage_ratio"]), "observed",
+             words("window.coverage_help"), ratio=body["coverage_ratio"]),
+    ]  # fmt: skip
+
+
+def card(rec: dict[str, Any], words: Words) -> None:
+    """The head and the four columns of one recommendation."""
+    sentences = Sentences(words.language)
+    owner = " / ".join(filter(None, (rec["owner"]["team"], rec["owner"]["user"])))
+    who = owner or sentences.say("phrase.platform")
+    duty = sentences.say(f"duty.{rec['owner']['duty']}")
+    state = sentences.say(f"state.{rec['state']}")
+    pills = "".join(
+        f'<span class="pill">{escape(text)}</span>' for text in (rec["kind_name"], who, duty, state)
+    )
+    head = f'<div class="top"><h3>{escape(rec["title"])}</h3>{pills}</div>'
+    parts = (
+        (sentences.say("report.wrong"), escape(rec["why"])),
+        (sentences.say("report.do"), escape(rec["action"])),
+        (sentences.say("report.brings"), _brings(rec, words, sentences)),
+        (sentences.say("report.risks"), _risk(rec, sentences)),
+    )
+    grid = "".join(f"<div><h4>{escape(title)}</h4>{text}</div>" for title, text in parts)
+    show(f'<div class="advice">{head}<div class="grid">{grid}</div></div>')
+
+
+def _brings(rec: dict[str, Any], words: Words, sentences: Sentences) -> str:
+    saving = rec["saving"]
+    if not saving["gpu_hours"]:
+        return escape(sentences.say("phrase.no_saving"))
+    gpu_hours = hours(saving["gpu_hours"])
+    basis = sentences.say(f"phrase.{saving['basis']}")
+    if saving["cost"] is None:
+        main, interval = gpu_hours, ""
+    else:
+        main = whole_money(Decimal(saving["cost"]), saving["currency"] or "")
+        low, high = (whole_money(Decimal(v), "").strip() for v in saving["interval_80"])
+        interval = sentences.say("phrase.interval", low=low, high=high) + " · "
+    week = sentences.say("phrase.per_week", amount=main)
+    hint = escape(f"{gpu_hours} · {basis} · {interval}")
+    return f'<b class="amount">{escape(week)}</b><br><span class="hint">{hint}</span>' + tag(
+        "modelled", words
+    )
+
+
+def _risk(rec: dict[str, Any], sentences: Sentences) -> str:
+    level = sentences.say(f"risk.{rec['risk']['level']}")
+    return f"<b>{escape(level)}.</b> {escape(rec['risk']['reason'])}"
+
+
+def evidence(rec: dict[str, Any], words: Words) -> None:
+    """Figures with their kind, commands, break-even, assumptions, history."""
+    sentences = Sentences(words.language)
+    with st.expander(sentences.say("report.more")):
+        rows = "".join(
+            f"<li>{escape(sentences.say('figure.' + figure['name']))}: "
+            f"<b>{escape(_value(figure))}</b> {tag(figure['kind'], words)}</li>"
+            for figure in rec["evidence"]["figures"]
+        )
+        lines = [
+            (sentences.say("report.pays"), rec["break_even"]["text"]),
+            (sentences.say("report.verify"), rec["verify"]["text"]),
+            (sentences.say("report.rollback"), rec["rollback"]["text"]),
+        ]
+        if rec["overlaps"]:
+            names = ", ".join(rec["overlaps"])
+            lines.append(("≈", sentences.say("report.overlaps", names=names)))
+        text = "".join(f"<p><b>{escape(a)}:</b> {escape(b)}</p>" for a, b in lines)
+        show(f"<ul>{rows}</ul>{text}")
+        commands = [rec[part]["command"] for part in ("apply", "verify", "rollback")]
+        shown = [*filter(None, commands), *rec["evidence"]["queries"]]
+        st.code("\n".join(dict.fromkeys(shown)), language="shell")
+        for change in rec["history"]:
+            state = sentences.say(f"state.{change['state']}")
+            show(
+                f'<p class="hint">{escape(change["ts"])} {escape(state)} · '
+                f"{escape(change['actor'])} {escape(change['reason'] or '')}</p>"
+            )
+
+
+def _value(figure: dict[str, Any]) -> str:
+    value = figure["value"]
+    if value is None:
+        return "–"
+    if figure["unit"] == "ratio":
+        return percent(float(value))
+    unit = {"gpu_hours": "GPU-h", "gpus": "GPU", "mib": "MiB", "count": ""}.get(
+        figure["unit"], figure["unit"]
+    )
+    return f"{float(value):,.{0 if float(value) >= 100 or float(value) % 1 == 0 else 1}f} {unit}"

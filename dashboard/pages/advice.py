@@ -1,0 +1,67 @@
+"""Advice: what should we change this week?"""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from dashboard.advice import (
+    actions,
+    card,
+    evidence,
+    headline_tiles,
+    make_button,
+    newest,
+    style,
+)
+from dashboard.frame import answer, open_page
+from dashboard.parts.html import heading, show, tiles
+from scheduler_advisor.messages import Words as Sentences
+
+page = open_page("advice")
+words, view = page.words, page.view
+style()
+found = newest(page.path, view.language)
+if found is None:
+    show(f'<div class="card"><p>{escape(words("advice.none"))}</p></div>')
+    make_button(page)
+    st.stop()
+
+body = found.body
+span = words("advice.of", since=body["window"]["since"][:10], until=body["window"]["until"][:10])
+count = len([rec for rec in found.open if rec["saving"]["gpu_hours"]])
+text = words("advice.answer", count=count) if count else words("advice.nothing")
+answer(f"{text} {span}", page, body["coverage_ratio"], body["price_book"]["version"])
+show(tiles(headline_tiles(found, words), words))
+make_button(page)
+
+for rec in found.open:
+    with st.container(border=True):
+        card(rec, words)
+        actions(page, rec)
+        evidence(rec, words)
+
+if body["not_measured"]:
+    sentences = Sentences(view.language)
+    show(heading(sentences.say("report.not_measured")))
+    items = "".join(
+        "<li>"
+        + escape(
+            sentences.say(
+                "report.not_measured_text",
+                kind=sentences.say(f"kind.{entry['kind']}.name"),
+                missing=", ".join(sentences.say(f"need.{need}") for need in entry["missing"]),
+            )
+        )
+        + "</li>"
+        for entry in body["not_measured"]
+    )
+    show(f"<ul>{items}</ul>")
+if found.aside:
+    show(heading(Sentences(view.language).say("report.dismissed")))
+    for rec in found.aside:
+        with st.container(border=True):
+            card(rec, words)
+            actions(page, rec)
+            evidence(rec, words)
