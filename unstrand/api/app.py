@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from unstrand.api import advice, docs, errors, health, measurements, reports, status
+from unstrand.api import advice, books, docs, errors, health, measurements, reports, status
 
 if TYPE_CHECKING:
     from unstrand.service.core import Service
@@ -24,7 +24,7 @@ def api_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for part in (status, reports, measurements, advice, health):
+    for part in (status, reports, measurements, advice, books, health):
         app.include_router(part.router)
     docs.install(app)
     return app

@@ -16,7 +16,8 @@ from unstrand.clock import utc_now
 from unstrand.commands.files import read_text
 from unstrand.commands.options import Cluster, Db, How, Json, Out, Server, Since, Until, chosen
 from unstrand.commands.question import Asked, failed, fetch
-from unstrand.commands.source import opened
+from unstrand.commands.send import send
+from unstrand.commands.source import ask, opened, server_for
 from unstrand.output import Format, print_document
 
 org_app = typer.Typer(no_args_is_help=True, help="Who owns an account, user, project or queue.")
@@ -24,14 +25,23 @@ org_app = typer.Typer(no_args_is_help=True, help="Who owns an account, user, pro
 
 @org_app.command("list")
 def list_mappings(
-    db: Db = None, how: How = Format.TABLE, as_json: Json = False, out: Out = None
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
 ) -> None:
     """Print the map with its dates.
 
     Example: `unstrand org list --format csv`
     """
-    with opened(db) as store, store.work() as work:
-        rows = [_shown(row) for row in mapping_rows(work)]
+    address = server_for(db, server)
+    if address is not None:
+        found = ask(address, "org")
+    else:
+        with opened(db) as store, store.work() as work:
+            found = mapping_rows(work)
+    rows = [_shown(row) for row in found]
     print_document({"rows": rows}, chosen(how, as_json), out=out)
 
 
@@ -50,6 +60,7 @@ def _shown(row: dict[str, object]) -> dict[str, object]:
 def load(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV with a header line.")],
     db: Db = None,
+    server: Server = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Drop the map that is there first.")
     ] = False,
@@ -62,11 +73,15 @@ def load(
 
     Example: `unstrand org load org.csv`
     """
-    mappings = read_mappings(read_text(file, OrgMapError), str(file))
-    with opened(db, create=True) as store, store.work() as work, work.transaction():
-        count = load_mappings(
-            work, mappings, at=utc_now(), actor=getpass.getuser(), replace=replace
-        )
+    text, actor = read_text(file, OrgMapError), getpass.getuser()
+    mappings = read_mappings(text, str(file))
+    address = server_for(db, server)
+    if address is not None:
+        sheet = {"text": text, "name": str(file), "actor": actor, "replace": replace}
+        count = send(address, "org", sheet)["rows"]
+    else:
+        with opened(db, create=True) as store, store.work() as work, work.transaction():
+            count = load_mappings(work, mappings, at=utc_now(), actor=actor, replace=replace)
     typer.echo(f"{file}: {count} mappings")
 
 

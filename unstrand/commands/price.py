@@ -14,11 +14,13 @@ from analytics.health.conflicts import unpriced
 from analytics.prices import load_prices, read_prices, seed_shipped
 from analytics.window import Window
 from collector.store import Store
+from unstrand.books import price_rows
 from unstrand.clock import utc_now
 from unstrand.commands.files import read_text
 from unstrand.commands.options import Cluster, Db, How, Json, Out, Server, Since, Until, chosen
 from unstrand.commands.question import Asked, failed, fetch
-from unstrand.commands.source import opened
+from unstrand.commands.send import send
+from unstrand.commands.source import ask, opened, server_for
 from unstrand.output import Format, print_document
 
 price_app = typer.Typer(no_args_is_help=True, help="What a GPU-hour costs, since when.")
@@ -26,19 +28,23 @@ price_app = typer.Typer(no_args_is_help=True, help="What a GPU-hour costs, since
 
 @price_app.command("list")
 def list_prices(
-    db: Db = None, how: How = Format.TABLE, as_json: Json = False, out: Out = None
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
 ) -> None:
     """Print the prices in the book, the shipped list prices included.
 
     Example: `unstrand price list --format csv`
     """
-    with opened(db, create=True) as store, store.work() as work:
-        seed_shipped(work)
-        rows = work.rows(
-            "SELECT cluster, gpu_model, purchase_type, amount, currency, kind, free, "
-            "effective_from, effective_to, source, retrieved_on FROM price "
-            "WHERE retired_at IS NULL ORDER BY gpu_model, cluster NULLS FIRST, effective_from"
-        )
+    address = server_for(db, server)
+    if address is not None:
+        rows = ask(address, "prices")
+    else:
+        with opened(db, create=True) as store, store.work() as work:
+            seed_shipped(work)
+            rows = price_rows(work)
     print_document({"rows": rows}, chosen(how, as_json), out=out)
 
 
@@ -46,6 +52,7 @@ def list_prices(
 def load(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV with a header line.")],
     db: Db = None,
+    server: Server = None,
 ) -> None:
     """Put the prices of a CSV file into the book; a broken file changes nothing.
 
@@ -54,9 +61,14 @@ def load(
 
     Example: `unstrand price load prices.csv`
     """
-    prices = read_prices(read_text(file, PriceError), str(file))
-    with opened(db, create=True) as store, store.work() as work, work.transaction():
-        new = load_prices(work, prices, at=utc_now(), actor=getpass.getuser())
+    text, actor = read_text(file, PriceError), getpass.getuser()
+    prices = read_prices(text, str(file))
+    address = server_for(db, server)
+    if address is not None:
+        new = send(address, "prices", {"text": text, "name": str(file), "actor": actor})["new"]
+    else:
+        with opened(db, create=True) as store, store.work() as work, work.transaction():
+            new = load_prices(work, prices, at=utc_now(), actor=actor)
     typer.echo(f"{file}: {len(prices)} prices, {new} of them new")
 
 
