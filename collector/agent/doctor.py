@@ -161,8 +161,8 @@ def _host(proc: Path) -> Iterator[NodeFinding]:
     if not SOCKET.exists() and not any(folder.is_dir() for folder in MAP_FOLDERS):
         yield NodeFinding(
             "allocation map", "absent", "neither a kubelet socket nor a map of Slurm's prolog",
-            "on Slurm nodes install deploy/slurm/prolog.sh: a job that holds a GPU and runs "
-            "nothing on it is otherwise known from the scheduler only",
+            "on Slurm nodes install deploy/slurm/gpu-map-prolog.sh: a job that holds a GPU and "
+            "runs nothing on it is otherwise known from the scheduler only",
         )  # fmt: skip
     if os.geteuid() != 0:
         yield NodeFinding(

@@ -19,7 +19,7 @@ from collector.agent.figures import agent_families
 from collector.agent.local import node_name
 from collector.agent.picture import Identity
 from collector.agent.reader import ReaderSettings, ReaderState
-from collector.agent.sender import Sender, make_client
+from collector.agent.sender import Sender, Verdict, make_client
 from collector.agent.sources import NodeSources
 from collector.agent.spool import MOST_BYTES, Spool
 from collector.agent.web import MetricsServer
@@ -38,6 +38,7 @@ class ExitStatus(IntEnum):
     """Why the agent ended; anything but 0 asks the orchestrator for a new one."""
 
     STOPPED = 0
+    NOT_DELIVERED = 1
     LOOP_ENDED = 70
     LIBRARY_GONE = 75
 
@@ -152,6 +153,33 @@ def run(settings: AgentSettings, *, clock: Callable[[], datetime]) -> ExitStatus
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: agent.stop())
     return agent.run()
+
+
+def once(
+    settings: AgentSettings, *, clock: Callable[[], datetime], timeout_s: float = 120.0
+) -> ExitStatus:
+    """Read two ticks (the second has what needs two), deliver, and end."""
+    agent = Agent(settings, clock=clock)
+    end = time.monotonic() + timeout_s
+    agent.collection.start()
+    while agent.collection.picture.ticks < 2 and time.monotonic() < end:
+        if agent.collection.picture.state is ReaderState.NO_DRIVER:
+            break
+        time.sleep(0.05)
+    words = agent.healthy()[1]
+    agent.collection.stop()
+    while agent.sender.send_one() is Verdict.TAKEN:
+        pass
+    message = agent.sender.figures.message
+    agent.sender.stop()
+    agent.web.close()
+    log.info(
+        "%s; %d batches taken, %d wait", words, agent.sender.figures.taken, agent.spool.batches
+    )
+    if message:
+        log.error("not delivered: %s", message)
+    delivered = agent.spool.batches == 0 and agent.sender.figures.taken > 0
+    return ExitStatus.STOPPED if delivered else ExitStatus.NOT_DELIVERED
 
 
 def agent_id(state: Path) -> str:

@@ -60,6 +60,10 @@ class MetricsServer:
     def stop(self) -> None:
         """Serve no more."""
         self._server.shutdown()
+        self.close()
+
+    def close(self) -> None:
+        """Give the address back; for a server that was never started."""
         self._server.server_close()
 
 
