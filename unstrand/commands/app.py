@@ -8,6 +8,7 @@ import typer
 
 from unstrand.commands import (
     advise,
+    agent,
     demo,
     doctor,
     import_facts,
@@ -51,6 +52,7 @@ def root(
 
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
+app.command("agent")(agent.agent)
 app.add_typer(report.report_app, name="report")
 app.add_typer(price.price_app, name="price")
 app.add_typer(org.org_app, name="org")
