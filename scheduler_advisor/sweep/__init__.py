@@ -1,0 +1,1 @@
+"""Many replays of one workload: policies and seeds, here, in a process pool, or on Dask."""
