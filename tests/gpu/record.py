@@ -147,8 +147,10 @@ def compare(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     steady = rows[4:-1] or rows
     pairs = (
         ("utilisation %", "util_ratio", 100.0, 1, 5.0),
-        ("memory MiB", "mem_used_mib", 1.0, 2, 64.0), ("power W", "power_mw", 1e-3, 4, None), ("temperature C", "temperature_c", 1.0, 5, 3.0),
-    )  # fmt: skip
+        ("memory MiB", "mem_used_mib", 1.0, 2, 64.0),
+        ("power W", "power_mw", 1e-3, 4, None),
+        ("temperature C", "temperature_c", 1.0, 5, 3.0),
+    )
     found = []
     for name, metric, unit, position, most in pairs:
         ours = mean(steady, lambda row, m=metric: row["values"].get(m))
