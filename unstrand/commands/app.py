@@ -22,6 +22,7 @@ from unstrand.commands import (
     report,
     simulate,
     store_file,
+    sweep,
     up,
 )
 
@@ -60,6 +61,7 @@ app.add_typer(import_facts.import_app, name="import")
 import_facts.import_app.command("trace")(import_trace.trace)
 app.command("pack")(pack.pack)
 app.command("simulate")(simulate.simulate)
+app.command("sweep")(sweep.sweep)
 app.command("doctor")(doctor.doctor)
 app.add_typer(advise.advise_app, name="advise")
 app.command("mark")(mark.mark)

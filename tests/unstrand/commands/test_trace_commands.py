@@ -6,6 +6,7 @@ import csv
 import json
 from datetime import UTC, datetime
 
+import pyarrow.parquet as pq
 import pytest
 
 from collector.store import Store
@@ -234,3 +235,53 @@ def test_the_stores_own_last_weeks_can_be_replayed_on_its_own_nodes(tmp_path, fi
 def test_what_a_replay_of_the_store_needs_is_said(filled_store, capsys, options, code, message):
     assert run(["simulate", "--policy", "fifo", "--db", str(filled_store), *options]) == code
     assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+@pytest.fixture
+def policies(tmp_path):
+    path = tmp_path / "policies.toml"
+    path.write_text('seeds = [1, 2]\n[policy.fifo]\n[policy.easy]\npreset = "easy"\n')
+    return str(path)
+
+
+def test_sweep_writes_a_row_for_each_policy_and_seed(tmp_path, jobs_file, policies, capsys):
+    out = tmp_path / "out.parquet"
+    arguments = ["sweep", "--jobs", jobs_file, "--fleet", "1x8", "--policies", policies]
+    assert run([*map(str, arguments), "--out", str(out)]) == 0
+    rows = pq.read_table(out).to_pylist()
+    assert [(row["policy"], row["seed"]) for row in rows] == [
+        ("fifo", 1), ("fifo", 2), ("easy", 1), ("easy", 2),
+    ]  # fmt: skip
+    assert {row["wait_s_mean"] for row in rows if row["policy"] == "fifo"} == {90.0}
+    assert not any(row["cached"] for row in rows)
+    assert "4 replays, 0 of them known already" in capsys.readouterr().out
+
+
+def test_a_sweep_over_the_store_is_kept_there_and_not_run_again(
+    tmp_path, filled_store, policies, capsys
+):
+    out = tmp_path / "out.parquet"
+    arguments = ["sweep", "--window", "1w", "--policies", policies, "--out", str(out)]
+    for known in (0, 4):
+        assert run([*arguments, "--db", str(filled_store)]) == 0
+        assert f"4 replays, {known} of them known already" in capsys.readouterr().out
+    assert all(row["cached"] for row in pq.read_table(out).to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"--policies": "none.toml"}, "cannot read the policies none.toml"),
+        ({"--executor": "ray"}, "no executor 'ray'"),
+        ({"--out": "/nowhere/out.parquet"}, "cannot write /nowhere/"),
+    ],
+)
+def test_what_sweep_refuses_it_names(tmp_path, jobs_file, policies, capsys, changed, message):
+    options = {
+        "--jobs": str(jobs_file),
+        "--fleet": "1x8",
+        "--policies": policies,
+        "--out": str(tmp_path / "out.parquet"),
+    } | changed
+    assert run(["sweep", *[part for pair in options.items() for part in pair]]) == 1
+    assert message in capsys.readouterr().err
