@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from collector.store import Store
 from dashboard import connection
 
-SCRIPT = Path(__file__).with_name("main.py")
+SCRIPT = Path(__file__).parent / "script" / "start.py"
 
 # Nothing leaves the machine, nothing is offered that belongs to development.
 OPTIONS: dict[str, object] = {

@@ -73,10 +73,10 @@ def moment(at: datetime, zone: str) -> str:
     return at.astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
 
 
-def length(span: timedelta) -> str:
-    """``3 d 4 h``, ``4 h 10 min``, ``10 min``."""
+def length(span: timedelta, units: tuple[str, str, str] = (" d", " h", " min")) -> str:
+    """``3 d 4 h``, ``4 h 10 min``, ``10 min``; ``units`` of days, hours and minutes."""
     minutes = int(span.total_seconds()) // 60
     days, hours_, minutes = minutes // 1440, minutes % 1440 // 60, minutes % 60
-    parts = [(days, "d"), (hours_, "h"), (minutes, "min")]
-    shown = [f"{count} {unit}" for count, unit in parts if count][:2]
-    return " ".join(shown) or "0 min"
+    parts = zip((days, hours_, minutes), units, strict=True)
+    shown = [f"{count}{unit}" for count, unit in parts if count][:2]
+    return " ".join(shown) or f"0{units[2]}"

@@ -30,7 +30,7 @@ def gap_table(page: Page, gaps: Sequence[Gap]) -> None:
             words(f"health.{gap.kind}"),
             moment(gap.since, zone),
             moment(gap.until, zone),
-            length(gap.until - gap.since),
+            length(gap.until - gap.since, words.span_units),
             number(float(gap.gpu_hours)),
         ]
         for gap in gaps

@@ -33,7 +33,9 @@ def broken_list(page: Page) -> None:
 
 def _item(found: Broken, page: Page) -> str:
     title, detail = _texts(found, page.words)
-    since = page.words("broken.since", span=length(page.span.until - found.since))
+    since = page.words(
+        "broken.since", span=length(page.span.until - found.since, page.words.span_units)
+    )
     return _line(title, detail, since, warn=found.kind == "gang")
 
 

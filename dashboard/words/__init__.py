@@ -23,6 +23,11 @@ class Words:
         """The text ``name`` with its ``{fields}`` filled in."""
         return self._texts[name].format(**values)
 
+    @property
+    def span_units(self) -> tuple[str, str, str]:
+        """What stands after a number of days, hours and minutes."""
+        return self("span.days"), self("span.hours"), self("span.minutes")
+
 
 @cache
 def texts(language: str) -> Mapping[str, str]:

@@ -38,6 +38,15 @@ def query_of(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
+def test_the_link_of_a_page_may_be_the_first_one_opened(visit):
+    window = visit()
+    window.open(f"/teams{ADDRESS}")
+    navigation = window.page.inner_text('[data-testid="stSidebar"]')
+    assert "Data health" in navigation, "not a list of files"
+    display = window.page.eval_on_selector(".us .section", "e => getComputedStyle(e).display")
+    assert display == "flex", "the house style is there"
+
+
 def test_from_the_answer_to_a_job_and_a_file(visit, url):
     window = visit()
     window.open(f"/{ADDRESS}")

@@ -43,6 +43,7 @@ from dashboard.formats import (
         (length(timedelta(days=3, hours=4, minutes=5)), "3 d 4 h"),
         (length(timedelta(minutes=70)), "1 h 10 min"),
         (length(timedelta(0)), "0 min"),
+        (length(timedelta(days=12, hours=15), ("일", "시간", "분")), "12일 15시간"),
     ],
 )
 def test_figures_read_well(shown, wanted):
