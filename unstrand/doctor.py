@@ -12,6 +12,7 @@ from pathlib import Path
 
 from analytics.health.span import facts_span, store_kind
 from collector import migrations
+from collector.agent.doctor import examine as examine_node
 from collector.backup import schema_version
 from collector.errors import CollectorError, StoreBusyError
 from collector.store import Store
@@ -47,6 +48,7 @@ def examine(settings: Settings, now: datetime) -> Iterator[Finding]:
     """Every check that can be made on this machine, in the order in which to repair."""
     yield _python()
     yield _slurm_tools()
+    yield from _node()
     yield from _store(settings.db, now)
 
 
@@ -65,6 +67,12 @@ def _slurm_tools() -> Finding:
         f"no {', '.join(missing)} on this machine",
         "run the import on a host of the cluster, or bring files: unstrand import slurm --help",
     )
+
+
+def _node() -> Iterator[Finding]:
+    """What the agent would find on this machine."""
+    for found in examine_node():
+        yield Finding(found.check, State(found.state), found.found, found.remedy)
 
 
 def _store(path: Path, now: datetime) -> Iterator[Finding]:

@@ -108,7 +108,8 @@ def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_f
     for name in columns:
         numeric = all(isinstance(row.get(name), (int, float, type(None))) for row in rows)
         right = numeric or name in _MONEY
-        table.add_column(_heading(name), justify="right" if right else "left", no_wrap=True)
+        short = right or name == columns[0]  # long texts wrap, figures and names never do
+        table.add_column(_heading(name), justify="right" if right else "left", no_wrap=short)
     for row in rows:
         table.add_row(*(_told(name, row.get(name)) for name in columns))
     if total is not None and rows:
@@ -118,7 +119,7 @@ def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_f
     text = io.StringIO()
     colours = not to_file and sys.stdout.isatty()
     console = Console(
-        file=text, force_terminal=colours, markup=False, width=_width(rows, to_file=to_file)
+        file=text, force_terminal=colours, markup=False, width=_width(to_file=to_file)
     )
     if rows:
         console.print(table)
@@ -129,11 +130,9 @@ def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_f
     return text.getvalue()
 
 
-def _width(rows: Sequence[Row], *, to_file: bool) -> int:
-    """As wide as it needs where nobody looks through a window; else the terminal's width."""
-    if to_file or not sys.stdout.isatty():
-        return 40 * max(1, len(_columns(rows)))
-    return Console().width
+def _width(*, to_file: bool) -> int:
+    """The terminal's width; where nobody looks through a window, as wide as it needs."""
+    return 10_000 if to_file or not sys.stdout.isatty() else Console().width
 
 
 def _says(value: object) -> bool:

@@ -59,6 +59,14 @@ def test_a_table_has_separators_cents_a_total_and_its_notes_last(capsys):
     assert lines[-1] == "identity 0"
 
 
+def test_a_long_text_is_whole_where_no_terminal_limits_it(capsys):
+    row = {"check": "driver", "state": "absent", "remedy": "install the driver " * 40}
+    print_document({"rows": [row]}, Format.TABLE)
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.split()[:2] == ["driver", "absent"]
+    assert line.count("install the driver") == 40
+
+
 def test_nothing_is_said_in_words(capsys):
     print_document({"rows": []}, Format.TABLE)
     assert capsys.readouterr().out == "no rows\n"

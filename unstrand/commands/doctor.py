@@ -8,7 +8,6 @@ import typer
 
 from unstrand.clock import utc_now
 from unstrand.commands.options import Config, Db, Json
-from unstrand.doctor import State, examine
 from unstrand.output import Format, print_document
 from unstrand.settings import load_settings
 
@@ -18,6 +17,9 @@ def doctor(config: Config = None, db: Db = None, as_json: Json = False) -> None:
 
     Example: `unstrand doctor --db site.duckdb`
     """
+    # Here, not above: the node's part loads the driver's module, which no other command needs.
+    from unstrand.doctor import State, examine
+
     findings = list(examine(load_settings(config, db=db), utc_now()))
     document = {"rows": [asdict(finding) for finding in findings]}
     print_document(document, Format.JSON if as_json else Format.TABLE)

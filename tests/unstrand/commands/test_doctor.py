@@ -18,7 +18,7 @@ def found(answer, check):
 def test_a_store_with_the_demo_is_in_order(cli, demo_db):
     answer = cli("doctor", "--db", demo_db, "--json")
     assert answer.code == 0
-    assert {"store", "schema", "facts"} <= states(answer).keys()
+    assert {"python", "slurm", "driver", "store", "schema", "facts"} <= states(answer).keys()
     assert found(answer, "facts")["found"].startswith("demo: demo, 2026-10-05 00:00 to 2026-11-02")
     assert "96 GPUs" in found(answer, "facts")["found"]
 
