@@ -51,8 +51,8 @@ def read_samples(work: Work, cluster: str, since: int, until: int) -> Samples:
     table = work.query(_SAMPLES, [cluster, from_us(since - 2 * reach - 1), from_us(until + reach)])
     return Samples(
         *(
-            table.column(name).to_numpy().view(np.int64)
-            if name in ("unit", "node", "run")
+            np.array(table.column(name).to_numpy().view(np.int64))
+            if name in ("unit", "node", "run", "ppm")
             else table.column(name).to_numpy()
             for name in ("ts", "step_us", "ppm", "unit", "node", "run", "idx")
         )

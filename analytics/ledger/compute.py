@@ -79,7 +79,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     segments, pending = _sweep(frame, broken.loose, profiles, since - lead)
     inside = frame.held = _clipped(held, since)
     inside.pieces = mark_thrown(inside.pieces, durable_points(work, facts))
-    parts = cut_and_measure(work, cluster, fleet, inside.pieces, bounds, held.per_gpu)
+    parts = cut_and_measure(frame, broken.all)
     recall(work, cluster, fleet, inside.pieces, parts, gone)
     busy = held_rows(inside, parts)
     left = remainders(facts, fleet, inside, broken.all, bounds, busy.shared)

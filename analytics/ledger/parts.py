@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.ledger.activity import PPM, Spans, measured, read_samples
+from analytics.ledger.broken import Breakage
 from analytics.ledger.fleet import Fleet
+from analytics.ledger.frame import Frame
 from analytics.ledger.held import Piece
-from analytics.ledger.kernel.measure import mix
+from analytics.ledger.kernel.measure import Samples, mix
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.slices import cut
 from collector.store import Work
@@ -29,14 +31,15 @@ class Parts:
     over: Array
 
 
-def cut_and_measure(
-    work: Work, cluster: str, fleet: Fleet, pieces: list[Piece], bounds: Array, per_gpu: int
-) -> Parts:
-    """Cut ``pieces`` and find what samples say of each part."""
+def cut_and_measure(frame: Frame, broken: list[Breakage]) -> Parts:
+    """Cut held pieces and find what samples say of each part; a broken GPU's say nothing."""
+    work, cluster, fleet, held = frame.work, frame.facts.cluster, frame.fleet, frame.held
+    pieces, bounds, per_gpu = held.pieces, frame.bounds, held.per_gpu
     t0 = np.array([piece.t0 for piece in pieces], np.int64)
     t1 = np.array([piece.t1 for piece in pieces], np.int64)
     which, slot, begin, end = cut(t0, t1, bounds)
     samples = read_samples(work, cluster, int(bounds[0]), int(bounds[-1]))
+    _silence(work, samples, broken)
     # A shared GPU is one device: its samples measure the whole of it.
     gpus = np.array([max(piece.units // per_gpu, 1) for piece in pieces], np.int64)
     keys = _keys(work, fleet, pieces, per_gpu)
@@ -44,6 +47,15 @@ def cut_and_measure(
     most = (end - begin) * gpus[which] if pieces else begin
     time, active, over = measured(samples, spans, most)
     return Parts(which, slot, begin, end, time, active, over)
+
+
+def _silence(work: Work, samples: Samples, broken: list[Breakage]) -> None:
+    """Drop what a GPU says of itself while it is broken."""
+    named = [b for b in broken if b.gpu is not None]
+    code = _hashes(work, sorted({b.gpu or "" for b in named}))
+    for b in named:
+        mine = (samples.unit == code[b.gpu or ""]) & (samples.ts > b.t0) & (samples.ts <= b.t1)
+        samples.ppm[mine] = -1
 
 
 def _keys(work: Work, fleet: Fleet, pieces: list[Piece], per_gpu: int) -> list[list[int]]:

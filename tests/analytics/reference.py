@@ -102,8 +102,8 @@ class Reference:
     def __init__(self, h: History) -> None:
         self.h = h
         self.names = sorted({n.name for n in h.nodes})
-        self.cover = self.coverage_of_samples()
         self.back = [self.returns(b) for b in h.broken]
+        self.cover = self.coverage_of_samples()
 
     # --- facts at one instant ------------------------------------------------------------------
 
@@ -157,9 +157,17 @@ class Reference:
             before = -INF
             for ts in sorted(by_ts):
                 run, step, ppm = by_ts[ts]
-                spans.append((node, device, run, max(before, ts - 2 * step), ts, ppm))
+                if not self.was_broken(device, ts):
+                    spans.append((node, device, run, max(before, ts - 2 * step), ts, ppm))
                 before = ts
         return spans
+
+    def was_broken(self, device, ts):
+        """Whether a GPU speaks for time in which it is known to be out of order."""
+        return any(
+            gpu == device and at < ts <= back
+            for (_, gpu, _, at), back in zip(self.h.broken, self.back, strict=True)
+        )
 
     # --- who holds -----------------------------------------------------------------------------
 

@@ -127,7 +127,7 @@ def histories(draw, ref):
     for _ in range(draw(st.integers(0, 2))):
         where = draw(node)
         run = draw(st.sampled_from([None, *(r.name for r in runs)]))
-        gpu = draw(st.sampled_from([f"{where}-g0", f"{where}-x"]))
+        gpu = f"{where}-{run}-0" if run else draw(st.sampled_from([f"{where}-g0", f"{where}-x"]))
         broken.append((where, gpu, run, draw(minutes())))
     samples = []
     for run in runs:
