@@ -53,7 +53,7 @@ class Outcome:
     overhead_s: Ints
     preemptions: Ints
     place_start: Ints
-    place_node: NDArray[np.int32]
+    place_node: Ints
     deadlocks: tuple[Deadlock, ...]
     holding_gpu_s: float
     held_gpu_s: float
@@ -62,7 +62,14 @@ class Outcome:
     passes: int
     examined: int
     last_instant: int
-    engine_s: float
+    shadows: int
+    prepare_s: float
+    drive_s: float
+
+    @property
+    def engine_s(self) -> float:
+        """CPU-seconds of the engine itself, preparation of its arrays included."""
+        return self.prepare_s + self.drive_s
 
     @property
     def started(self) -> NDArray[np.bool_]:
@@ -81,4 +88,4 @@ class Outcome:
             return np.zeros(0, np.int64)
         tasks = int(self.jobs.tasks[job]) + (1 if self.jobs.rest_gpus[job] else 0)
         first = int(self.place_start[job])
-        return self.place_node[first : first + tasks].astype(np.int64)
+        return self.place_node[first : first + tasks]

@@ -61,6 +61,7 @@ PLACEMENTS = {
     Placement.CONSOLIDATE: 3,
     Placement.RANDOM: 4,
 }
+PLANNED = (Backfill.CONSERVATIVE, Backfill.CONSERVATIVE_COMPRESS)
 MOST_SHARED_GPUS = 62  # a task's GPUs are bits of one integer
 
 
@@ -77,6 +78,12 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
     """The arrays of a replay; `jobs` have their shapes stated."""
     if policy.placement not in PLACEMENTS:
         raise PolicyError(f"policy: placement {policy.placement} works place-only, not in time yet")
+    if policy.backfill in PLANNED and (jobs.gpu_milli > 0).any():
+        raise PolicyError("policy: conservative backfill has no plan for shares of GPUs; use easy")
+    if policy.backfill in PLANNED and cluster.headroom_gpus:
+        raise PolicyError("policy: conservative backfill keeps no headroom; use easy")
+    if policy.backfill in PLANNED and policy.preemption is not Preemption.NONE:
+        raise PolicyError("policy: conservative backfill does not preempt; use easy")
     groups = grouped(jobs, cluster)
     shapes, of_job = shape_table(jobs, groups)
     limits, over = counters_of(jobs, cluster)
@@ -89,6 +96,7 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         shapes[:, S_PLAIN] = 0
     nodes, buckets = _nodes(cluster, groups, rules)
     size = len(jobs)
+    keeps_list = rules.preempt or policy.backfill in PLANNED
     tasks = jobs.tasks + (jobs.rest_gpus > 0)
     places = np.concatenate(([0], np.cumsum(tasks)))
     in_order = bool(np.all(jobs.eligible[1:] >= jobs.eligible[:-1]))
@@ -105,7 +113,7 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         ),
         runs=_runs(jobs, rules),
         book=Book(
-            node=np.zeros(int(places[-1]), np.int32),
+            node=np.zeros(int(places[-1]), np.int64),
             gpu=np.zeros(int(places[-1]) if rules.shares else 1, np.int64),
         ),
         held=held,
@@ -127,7 +135,7 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         ends=np.zeros(size + 2, np.int64),
         believed=np.zeros(size + 2, np.int64),
         scratch=np.zeros(size + 2, np.int64),
-        deferred=np.zeros(size if rules.preempt else 1, np.int64),
+        deferred=np.zeros(size if keeps_list else 1, np.int64),
         dirty=np.zeros(rules.components, np.int64),
     )
     return Prepared(world, rules, hopeless)

@@ -43,7 +43,6 @@ class World:
     running: list[Running] = field(default_factory=list)
     down: dict[int, int] = field(default_factory=dict)
     planned: dict[int, tuple[int, Placed]] = field(default_factory=dict)
-    refused: list[int] = field(default_factory=list)
     holders: dict[int, int] = field(default_factory=dict)
     deadlocks: list[tuple[int, int, int]] = field(default_factory=list)
     deadlocked: bool = False

@@ -25,7 +25,7 @@ class Booking:
 def bookings(world: World, planned: dict[int, tuple[int, Placed]]) -> list[Booking]:
     """What running jobs hold until their believed end, and what planned jobs will hold."""
     held = [
-        Booking(node, one, world.now, run.believed)
+        Booking(node, one, world.now, max(run.believed, run.start + 1))
         for run in world.running
         for node, one in run.placed
     ]
@@ -43,7 +43,8 @@ def planned_length(world: World, job: Job) -> int:
 def earliest(world: World, job: Job, booked: list[Booking]) -> tuple[int, Placed] | None:
     """The first instant at which the job fits for its whole length, and where."""
     length = planned_length(world, job)
-    for at in sorted({world.now, *(one.until for one in booked if one.until > world.now)}):
+    ends = {one.until for one in booked} | {rule.end_at for rule in world.cluster.reservations}
+    for at in sorted({world.now, *(end for end in ends if end > world.now)}):
         spaces = window(world, job, at, at + length, booked)
         placed = place(job, spaces, world.policy)
         if placed is not None:
@@ -87,34 +88,39 @@ def _at(world: World, node: int, moment: int, mine: list[Booking]) -> Space:
 
 
 def conservative_pass(world: World, queue: list[Job]) -> None:
-    """Gives every examined job its place in the plan, in order; starts those whose turn is now."""
-    depth = world.policy.backfill_depth
-    queue = [job for job in queue if not world.held_back(job)]
-    if depth:
-        queue = queue[: depth + 1]
-    compress_mode = world.policy.backfill is Backfill.CONSERVATIVE_COMPRESS
-    planned: dict[int, tuple[int, Placed]] = world.planned if compress_mode else {}
-    waiting_before = False
+    """Gives every examined job its place in the plan, in order; starts those whose turn is now.
+    Jobs that are held back, and jobs too far behind the head, have no place."""
+    keeps = world.policy.backfill is Backfill.CONSERVATIVE_COMPRESS
+    planned: dict[int, tuple[int, Placed]] = world.planned if keeps else {}
+    depth, cap = world.policy.backfill_depth, world.policy.backfill_max_limit_s
+    waits_before = False
+    behind_head: int | None = None
+    refused = []
     for job in queue:
+        if behind_head is not None:
+            behind_head += 1
+        if planned.get(job.index, (world.now, []))[0] < world.now:
+            del planned[job.index]
+        if (depth and behind_head is not None and behind_head > depth) or world.held_back(job):
+            planned.pop(job.index, None)
+            continue
+        behind_head = behind_head or 0
         if job.index not in planned:
             found = earliest(world, job, bookings(world, planned))
             if found is None:
-                waiting_before = True
+                waits_before = True
                 continue
             planned[job.index] = found
         at, placed = planned[job.index]
-        cap = world.policy.backfill_max_limit_s
-        out_of_turn = waiting_before and cap and job.limit > cap
-        if at == world.now and not out_of_turn and not world.held_back(job):
+        if at == world.now and not (waits_before and cap and job.limit > cap):
             del planned[job.index]
             start_planned(world, job, placed)
             continue
         if at == world.now:
-            world.refused.append(job.index)
-        waiting_before = True
-    for index in world.refused:
-        planned.pop(index, None)
-    world.refused.clear()
+            refused.append(job.index)
+        waits_before = True
+    for index in refused:
+        del planned[index]
 
 
 def start_planned(world: World, job: Job, placed: Placed) -> None:
@@ -129,6 +135,7 @@ def start_planned(world: World, job: Job, placed: Placed) -> None:
 def compress(world: World) -> None:
     """After a completion: every planned job in queue order moves as early as it can."""
     for job in sorted((world.all[index] for index in world.planned), key=lambda job: job.key):
-        old = world.planned.pop(job.index)
+        del world.planned[job.index]
         found = earliest(world, job, bookings(world, world.planned))
-        world.planned[job.index] = found if found is not None and found[0] <= old[0] else old
+        if found is not None:
+            world.planned[job.index] = found
