@@ -43,6 +43,9 @@ SNAPSHOTS: dict[str, dict[str, str]] = {
     "nvlink": {
         "gpu_uuid": T, "link": I, "remote_type": T, "remote_pci_bus_id": T, "version": I, "ts": AT,
     },
+    "gpu_fabric": {
+        "gpu_uuid": T, "fabric_uuid": T, "clique_id": I, "state": T, "health_mask": I, "ts": AT,
+    },
     "node": {"gpu_model": T, "gpus": I, "cpus": I, "mem_mib": I, "ts": AT},
     "holding": {
         "key": T, "gpu_uuid": T, "mig_uuid": T, "share_num": I, "share_den": I, "user_name": T,
@@ -60,6 +63,7 @@ REQUIRED: dict[str, frozenset[str]] = {
     "device_seen": frozenset({"gpu_uuid", "ts"}),
     "mig_instance": frozenset({"gpu_uuid", "mig_uuid", "ts"}),
     "nvlink": frozenset({"gpu_uuid", "link", "ts"}),
+    "gpu_fabric": frozenset({"gpu_uuid", "fabric_uuid", "clique_id", "state", "ts"}),
     "node": frozenset({"gpus", "ts"}),
     "holding": frozenset({"key", "gpu_uuid", "share_num", "share_den", "ts"}),
 }

@@ -28,6 +28,7 @@ _KINDS = (
     _Kind("device_seen", ("gpu_uuid",), closes_missing=False),
     _Kind("mig_instance", ("mig_uuid",), closes_missing=True),
     _Kind("nvlink", ("gpu_uuid", "link"), closes_missing=True),
+    _Kind("gpu_fabric", ("gpu_uuid",), closes_missing=True),
 )
 
 

@@ -163,6 +163,14 @@ def inventory_rows(
                 for n in d.links
             ],
         ),
+        "gpu_fabric": _columns(
+            ("gpu_uuid", "fabric_uuid", "clique_id", "state", "health_mask", "ts"),
+            [
+                (d.gpu_uuid, f.cluster_uuid, f.clique_id, f.state, f.health_mask, at)
+                for d in known
+                if (f := d.fabric) is not None
+            ],
+        ),
         "node": _node(known, at, cpus, mem_mib),
     }  # fmt: skip
 

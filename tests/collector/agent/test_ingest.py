@@ -281,3 +281,16 @@ def test_forgetting_old_batches_keeps_the_new_ones(ingest, store, a_batch):
     with store.work() as work:
         prune(work, later(30))
     assert store.value("SELECT list(sequence) FROM ingest_batch") == [2]
+
+
+def test_a_domain_over_nodes_is_kept_with_its_time(ingest, store, a_batch):
+    member = {
+        "gpu_uuid": [GPU], "fabric_uuid": ["ab" * 16], "clique_id": [3], "state": ["completed"],
+        "health_mask": [2], "ts": [micros(NOW)],
+    }  # fmt: skip
+    ingest(a_batch(1, tables={"gpu_fabric": member}))
+    ingest(
+        a_batch(2, tables={"gpu_fabric": member | {"clique_id": [4], "ts": [micros(later(60))]}})
+    )
+    rows = store.rows("SELECT clique_id, valid_to FROM gpu_fabric ORDER BY valid_from")
+    assert rows == [{"clique_id": 3, "valid_to": later(60)}, {"clique_id": 4, "valid_to": None}]
