@@ -83,7 +83,7 @@ def _place_columns(
     prices = np.array(
         [[key or -1 for key in frame.prices.keys(model, frame.bounds)] for model in models],
         np.int64,
-    ).reshape(len(models), -1)
+    ).reshape(len(models), begin.shape[0])
     model_of = np.array([models.index(model) for _, model in frame.fleet.pools], np.int64)
     price = prices[model_of[pool], slot]
     pool_keys_ = np.array([pool_key[key] for key in frame.fleet.pools], np.int32)
