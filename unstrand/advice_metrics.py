@@ -11,6 +11,8 @@ from prometheus_client.registry import Collector
 from collector.store import Store
 from scheduler_advisor.report.saved import newest_report, open_savings
 
+HOURS_PER_WEEK = 168
+
 
 class AdviceCollector(Collector):
     """Weekly savings that are still open, by kind, and when the newest report was made.
@@ -29,9 +31,9 @@ class AdviceCollector(Collector):
             savings = open_savings(work, self._clock()) if report is not None else []
         if report is None:
             return
-        hours = GaugeMetricFamily(
-            "unstrand_advice_open_saving_gpu_hours_per_week",
-            "GPU-hours a week that open recommendations would free (modelled; overlaps included).",
+        gpus = GaugeMetricFamily(
+            "unstrand_advice_open_saving_gpus",
+            "GPUs that open recommendations would free on average (modelled; overlaps included).",
             labels=["kind", "basis"],
         )
         cost = GaugeMetricFamily(
@@ -46,11 +48,11 @@ class AdviceCollector(Collector):
         )
         for saving in savings:
             labels = [saving.kind, saving.basis]
-            hours.add_metric(labels, saving.gpu_hours)
+            gpus.add_metric(labels, saving.gpu_hours / HOURS_PER_WEEK)
             count.add_metric(labels, saving.recommendations)
             if saving.cost is not None and saving.currency is not None:
                 cost.add_metric([*labels, saving.currency], float(saving.cost))
-        yield from (hours, cost, count)
+        yield from (gpus, cost, count)
         made = GaugeMetricFamily(
             "unstrand_advice_report_timestamp_seconds", "When the newest report was made."
         )

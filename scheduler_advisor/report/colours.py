@@ -15,7 +15,7 @@ CLASS_STYLES: dict[str, tuple[str, str]] = {
     "lost": ("#85335b", "x"),
     "unattributed": ("#d3c7e6", "\\"),
     "failed_held": ("#a4262c", "x"),
-    "stranded_cpu": ("#d95f0e", "/"),
+    "stranded_cpu": ("#e8751a", "/"),
     "stranded_mem": ("#f6a45c", "/"),
     "stranded_shape": ("#a63f03", "/"),
     "stranded_topology": ("#fbc794", "/"),

@@ -46,7 +46,9 @@ def month_phrase(saving: Saving, currency: str | None, words: Words) -> str:
         hours = f"{saving.gpu_hours * WEEKS_PER_MONTH:,.0f}"
         return words.say("phrase.hours_month", hours=hours)
     month = rounded(float(saving.cost) * WEEKS_PER_MONTH)
-    amount = f"{month:,.0f} {currency or ''}".strip() if month >= 10 else amount_text(month, currency)
+    amount = (
+        f"{month:,.0f} {currency or ''}".strip() if month >= 10 else amount_text(month, currency)
+    )
     return words.say("phrase.money_month", amount=amount)
 
 

@@ -42,7 +42,7 @@ def find(site: Site) -> Iterator[Draft]:
             continue
         out_days = (site.window.until - row["since"]).total_seconds() / 86400
         gpus = site.node_gpus(row["cluster"], row["node"])
-        command = site.command("report", f"ledger --by class --node {row['node']}")
+        command = site.command("report", "ledger --by node,class")
         yield Draft(
             kind=RULE.kind, cluster=row["cluster"], subject=f"node {row['node']}",
             owner=Owner(), duty=Duty.PLATFORM, horizon=Horizon.ONGOING,

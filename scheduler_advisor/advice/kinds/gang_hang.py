@@ -34,7 +34,8 @@ WITH floor AS (
   WHERE s.util_ratio = 0 AND s.power_mw IS NOT NULL AND s.ts >= $1 AND s.ts < $2
   GROUP BY d.gpu_model HAVING count(*) >= 12),
 hourly AS (
-  SELECT s.cluster, s.run_id, time_bucket(INTERVAL 1 HOUR, s.ts - INTERVAL 1 MICROSECOND) AS hour, min(s.util_ratio) AS util,
+  SELECT s.cluster, s.run_id, time_bucket(INTERVAL 1 HOUR, s.ts - INTERVAL 1 MICROSECOND) AS hour,
+    min(s.util_ratio) AS util,
     max(s.power_mw / f.power_mw) AS power, count(*) AS samples
   FROM sample s JOIN advice_run r ON r.cluster = s.cluster AND r.run_id = s.run_id AND r.gpus > 1
   JOIN advice_model d ON d.cluster = s.cluster AND d.node = s.node

@@ -96,7 +96,7 @@ def _draft(
     ]
     idle = [site.part(r, r["idle"], claim=f"run:{r['cluster']}/{r['run_id']}") for r in rows]
     sample = [run for i in runs if (run := site.run(rows[0]["cluster"], i)) is not None]
-    command = site.command("report", f"efficiency --by team --team {team}")
+    command = site.command("report", "cost --by team,gpu_model")
     return Draft(
         kind=RULE.kind, cluster=rows[0]["cluster"], subject=f"team {team} waits for {bound}",
         owner=sample[0].owner.of_team(), duty=Duty.TEAM,

@@ -90,7 +90,7 @@ def _draft(
         by_run[row["run_id"]] += row["idle"]
     worst = sorted(by_run, key=lambda run_id: (-by_run[run_id], run_id))[:3]
     jobs = [run.job_id for run_id in worst if (run := site.run(cluster, run_id)) is not None]
-    command = site.command("report", f"efficiency --by team,gpu_model --team {team}")
+    command = site.command("report", "cost --by team,gpu_model")
     return Draft(
         kind=RULE.kind, cluster=cluster, subject=f"team {team} on {model}",
         owner=Owner(team=team), duty=Duty.TEAM,

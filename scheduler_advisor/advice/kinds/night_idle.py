@@ -89,7 +89,7 @@ def _draft(
                   claim=site.free_claim(cluster, row["node"], row["hour"]))
         for row in site.rows(_FREE, [cluster, model]) if row["hour"] in per_hour
     ]  # fmt: skip
-    command = site.command("report", f"ledger --by class,hour --gpu-model {model}")
+    command = site.command("report", "ledger --by gpu_model,class,hour")
     return Draft(
         kind=RULE.kind, cluster=cluster, subject=f"pool {model}", owner=Owner(),
         duty=Duty.PLATFORM,

@@ -87,7 +87,7 @@ def _draft(site: Site, quota: dict[str, Any], peak: float, unused: int, waited: 
                  cluster=quota["cluster"], gpu_model=quota["gpu_model"])
         )  # fmt: skip
         day = end
-    command = site.command("report", f"cost --by account --account {quota['account']}")
+    command = site.command("report", "cost --by account,gpu_model")
     team = site.team_of(quota["cluster"], [quota["account"]] if quota["account"] else None)
     return Draft(
         kind=RULE.kind, cluster=quota["cluster"], subject=f"quota {quota['name']}",

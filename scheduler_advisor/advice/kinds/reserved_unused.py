@@ -48,7 +48,7 @@ def find(site: Site) -> Iterator[Draft]:
         if empty / (empty + busy) < rules["unused_ratio"]:
             continue
         team = site.team_of(row["cluster"], row["accounts"])
-        command = site.command("report", f"ledger --by class --node {row['nodes'][0]}")
+        command = site.command("report", "ledger --by node,class")
         yield Draft(
             kind=RULE.kind, cluster=row["cluster"], subject=f"reservation {row['name']}",
             owner=Owner(team=team), duty=Duty.TEAM if team else Duty.PLATFORM,

@@ -44,7 +44,7 @@ def find(site: Site) -> Iterator[Draft]:
             continue
         span = [cluster, site.window.since, site.window.until]
         users = [row["user_name"] for row in site.rows(_USERS, span) if row["node"] == node]
-        command = site.command("report", f"ledger --by class --node {node}")
+        command = site.command("report", "ledger --by node,class")
         yield Draft(
             kind=RULE.kind, cluster=cluster, subject=f"node {node}",
             owner=Owner(user=users[0] if users else None), duty=Duty.PLATFORM,

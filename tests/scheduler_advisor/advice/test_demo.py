@@ -6,6 +6,7 @@ the advice: GPU-hours inside the window, by plain arithmetic over starts and end
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,9 +21,11 @@ from scheduler_advisor.advice.advise import advise
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.messages import Words
+from scheduler_advisor.report.json_form import report_json
 from scheduler_advisor.report.make import make_report
 from scheduler_advisor.report.wording import sentence
 from scheduler_advisor.window import Window
+from unstrand import __main__ as command_line
 
 WEEKS = 4
 WINDOW = Window(SINCE, UNTIL)
@@ -248,6 +251,30 @@ def test_the_acceptance_sentence_names_saving_price_duty_and_risk(demo):
     assert "list on_demand" in report.prices.models["A100-40"]
     assert rec.draft.duty == "team"
     assert "not measured" in sentence(rec, "risk", report.currency, Words("en"))
+
+
+def test_every_command_that_the_report_prints_is_one(demo, capsys):
+    _, store, _ = demo
+    report = make_report(store, WINDOW, Goals(), at=MADE_AT, cluster=CLUSTER)
+    body = report_json(report)
+    printed = {
+        command
+        for rec in body["recommendations"]
+        for command in [
+            *rec["evidence"]["queries"],
+            *(example["command"] for example in rec["evidence"]["examples"]),
+            *(rec[part]["command"] or "" for part in ("apply", "verify", "rollback")),
+        ]
+        if command.startswith("unstrand ")
+    }
+    printed |= {block.get("command", "") for block in body["measurements"].values()} - {""}
+    assert len(printed) > 20
+    # With --help a command is parsed whole, options included, and then not run.
+    wrong = [
+        command for command in printed if command_line.run([*shlex.split(command)[1:], "--help"])
+    ]
+    capsys.readouterr()
+    assert wrong == []
 
 
 @pytest.mark.slow

@@ -130,8 +130,8 @@ def test_open_savings_are_gauges_and_a_dismissed_one_is_gone(store):
     assert list(collector.collect()) == []
     WeeklyReports(store, clock).run_if_due()
     families = {family.name: family for family in collector.collect()}
-    hours = families["unstrand_advice_open_saving_gpu_hours_per_week"]
-    kinds = {sample.labels["kind"]: sample.value for sample in hours.samples}
+    gpus = families["unstrand_advice_open_saving_gpus"]
+    kinds = {sample.labels["kind"]: sample.value for sample in gpus.samples}
     assert kinds, "the small site has something to win"
     assert all(value > 0 for value in kinds.values())
     name = next(iter(kinds))
@@ -143,5 +143,5 @@ def test_open_savings_are_gauges_and_a_dismissed_one_is_gone(store):
                  "state": ["dismissed"], "actor": ["ann"], "reason": ["kept"]},
             )  # fmt: skip
     families = {family.name: family for family in collector.collect()}
-    left = families["unstrand_advice_open_saving_gpu_hours_per_week"].samples
+    left = families["unstrand_advice_open_saving_gpus"].samples
     assert name not in {sample.labels["kind"] for sample in left}
