@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from dashboard.charts.labels import sides
 from dashboard.palette import ACCENT, INK, LINE, MUTED
+
+X_RANGE = 1.06
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ def bubbles(items: Sequence[Bubble], x_axis: str, y_axis: str) -> go.Figure:
         y=[item.amount for item in items],
         mode="markers+text",
         text=[item.label for item in items],
-        textposition=[_side(item) for item in items],
+        textposition=sides(_places(items), [item.label for item in items]),
         textfont={"size": 12.5, "color": INK},
         marker={
             "size": [item.held_gpu_hours for item in items],
@@ -46,14 +49,24 @@ def bubbles(items: Sequence[Bubble], x_axis: str, y_axis: str) -> go.Figure:
         cliponaxis=False,
     )
     top = max((item.amount for item in items), default=1.0)
-    figure.update_xaxes(title=x_axis, range=[0, 1.06], tickformat=".0%", dtick=0.2)
+    figure.update_xaxes(title=x_axis, range=[0, X_RANGE], tickformat=".0%", dtick=0.2)
     figure.update_yaxes(title=y_axis, range=[-top * 0.06, top * 1.22], tickformat=",.0f")
     figure.add_vline(x=0.5, line={"color": LINE, "width": 1, "dash": "dot"}, layer="below")
     return figure
 
 
-def _side(item: Bubble) -> str:
-    return "top center" if (item.efficiency or 0) > 0.5 else "middle right"
+def _places(items: Sequence[Bubble]) -> list[tuple[float, float, float]]:
+    """Bubbles as shares of the plot: x, y and radius."""
+    top = max((item.amount for item in items), default=1.0) or 1.0
+    biggest = max((item.held_gpu_hours for item in items), default=1.0) or 1.0
+    return [
+        (
+            (item.efficiency or 0.0) / X_RANGE,
+            (item.amount / top + 0.06) / 1.28,
+            0.045 * (item.held_gpu_hours / biggest) ** 0.5,
+        )
+        for item in items
+    ]
 
 
 def _colour(item: Bubble) -> str:

@@ -45,7 +45,7 @@ def coverage_map(page: Page, window: Window) -> None:
             colorbar={"tickformat": ".0%", "thickness": 10, "outlinewidth": 0, "len": 1},
         )
     )
-    figure.update_xaxes(type="category", showgrid=False, nticks=10, tickangle=0)
+    figure.update_xaxes(type="category", showgrid=False, nticks=6, tickangle=0)
     figure.update_yaxes(type="category", showgrid=False, autorange="reversed", dtick=1)
     draw(figure, key="coverage", height=ROW_PX * len(nodes) + 60)
     downloads("coverage", report.rows, words)

@@ -125,4 +125,7 @@ def _section(
 
 def _columns(page: Page, *names: str) -> list[Column]:
     text = {"node", "kind", "what", "rule", "source"}
-    return [Column(page.words(f"health.{name}"), text=name in text) for name in names]
+    return [
+        Column(page.words(f"health.{name}"), text=name in text, narrow=name != "until")
+        for name in names
+    ]
