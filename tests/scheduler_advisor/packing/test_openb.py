@@ -85,6 +85,7 @@ def mean_allocation(openb, variant, policy_of, seeds):
     return float(np.mean(ratios))
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("variant", PUBLISHED)
 def test_mean_allocation_over_ten_seeds_is_as_published(openb, variant, record_proof):
     means = {
@@ -114,6 +115,7 @@ def test_packing_by_gpu_is_as_published_once_node_names_are_shuffled(openb, vari
         assert mean == pytest.approx(published, abs=0.5)
 
 
+@pytest.mark.prove
 def test_the_tie_rule_decides_whether_fgd_wins(openb, record_proof):
     """The same score with spread ties allocates less than best-fit: the rule is part of FGD."""
 

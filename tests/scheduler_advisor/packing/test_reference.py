@@ -50,9 +50,10 @@ def decisions(packing):
     ]
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("score", list(Score))
 @pytest.mark.parametrize("ties", TIES)
-@settings(max_examples=25)
+@settings(max_examples=500 if os.environ.get("UNSTRAND_PROVE") == "1" else 25)
 @given(
     pods=st.lists(POD, min_size=1, max_size=25),
     nodes=st.lists(NODE, min_size=1, max_size=7),
