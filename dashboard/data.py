@@ -49,21 +49,46 @@ def span(path: str, cluster: str | None = None) -> Span | None:
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
+def currencies(path: str) -> tuple[str, ...]:
+    """In which prices are, or which a dated rate leads to."""
+    rows = store_at(path).rows(
+        "SELECT currency FROM price UNION SELECT to_currency FROM currency_rate ORDER BY 1"
+    )
+    return tuple(row["currency"] for row in rows)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
 def kind(path: str) -> str:
     """``demo`` or ``site``."""
     return span_facts.store_kind(store_at(path))
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
-def cost(path: str, window: Window, by: tuple[str, ...], cluster: str | None) -> Report:
+def cost(
+    path: str,
+    window: Window,
+    by: tuple[str, ...],
+    cluster: str | None,
+    currency: str | None = None,
+) -> Report:
     """The cost report, as the API and the command line give it."""
-    return _shown(reports.cost_report(store_at(path), window, by, cluster=cluster))
+    return _shown(
+        reports.cost_report(store_at(path), window, by, cluster=cluster, currency=currency)
+    )
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
-def ledger(path: str, window: Window, by: tuple[str, ...], cluster: str | None) -> Report:
+def ledger(
+    path: str,
+    window: Window,
+    by: tuple[str, ...],
+    cluster: str | None,
+    currency: str | None = None,
+) -> Report:
     """The ledger report, as the API and the command line give it."""
-    return _shown(reports.ledger_report(store_at(path), window, by, cluster=cluster))
+    return _shown(
+        reports.ledger_report(store_at(path), window, by, cluster=cluster, currency=currency)
+    )
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)

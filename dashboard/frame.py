@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from html import escape
 from zoneinfo import ZoneInfo
@@ -36,7 +36,14 @@ def read_page_view() -> View:
     path = connection.current_path()
     span = data.span(path) if path else None
     today = datetime.now(UTC).date()  # noqa: TID251 - only where nothing at all is known
-    return read_view(st.query_params, span.until if span else None, today)
+    view = read_view(st.query_params, span.until if span else None, today)
+    if path is None or span is None:
+        return view
+    if view.cluster is not None and view.cluster not in span.clusters:
+        view = replace(view, cluster=None, remarks=(*view.remarks, ("cluster", view.cluster)))
+    if view.currency is not None and view.currency not in data.currencies(path):
+        view = replace(view, currency=None, remarks=(*view.remarks, ("currency", view.currency)))
+    return view
 
 
 def open_page(name: str) -> Page:

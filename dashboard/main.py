@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from analytics.errors import AnalyticsError
 from dashboard.frame import read_page_view
 from dashboard.sidebar import sidebar
 from dashboard.words import Words
@@ -32,4 +33,8 @@ pages = {
 }
 page = st.navigation(list(pages.values()), position="hidden")
 sidebar(pages, view, words)
-page.run()
+try:
+    page.run()
+except AnalyticsError as error:
+    # It says what, where and what to do; anything else is a fault of ours and goes to the log.
+    st.error(str(error))

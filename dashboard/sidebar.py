@@ -33,11 +33,11 @@ def sidebar(pages: Mapping[str, StreamlitPage], view: View, words: Words) -> Non
                     query_params=view.address(user=None),
                     width="stretch",
                 )
-        _settings(view, words, span)
+        _settings(path, view, words, span)
         _foot(view, words, span)
 
 
-def _settings(view: View, words: Words, span: data.Span | None) -> None:
+def _settings(path: str | None, view: View, words: Words, span: data.Span | None) -> None:
     clusters = span.clusters if span else ()
     if len(clusters) > 1:
         _choice(
@@ -46,6 +46,11 @@ def _settings(view: View, words: Words, span: data.Span | None) -> None:
             {"": words("app.all_clusters")} | _same(clusters),
             view.cluster or "",
         )
+    currencies = data.currencies(path) if path else ()
+    if len(currencies) > 1:
+        chosen = view.currency or ""
+        options = {"": words("app.own_currency")} | _same(currencies)
+        _choice("currency", words("app.currency"), options, chosen)
     zones = ZONES if view.zone in ZONES else (*ZONES, view.zone)
     _choice("tz", words("app.zone"), _same(zones), view.zone)
     _choice("lang", words("app.language"), LANGUAGES, view.language)

@@ -21,7 +21,7 @@ SCALE = [[0, "#a4262c"], [0.5, "#f2c14e"], [0.9, "#bfdbe8"], [1, ACCENT]]
 def coverage_map(page: Page, window: Window) -> None:
     """One row per node, the least known first when there are many."""
     words = page.words
-    report = data.cost(page.path, window, ("node", "day"), page.view.cluster)
+    report = data.cost(page.path, window, ("node", "day"), page.view.cluster, page.view.currency)
     cells = {(str(r["node"]), str(r["day"])): r["coverage_ratio"] for r in report.rows}
     days = sorted({day for _, day in cells})
     nodes = sorted({node for node, _ in cells})

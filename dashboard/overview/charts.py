@@ -86,7 +86,7 @@ def _bar(
 
 def daily_chart(page: Page, window: Window, report: Report) -> None:
     """What every day went into, class by class."""
-    by_day = data.ledger(page.path, window, ("day", "class"), page.view.cluster)
+    by_day = data.ledger(page.path, window, ("day", "class"), page.view.cluster, page.view.currency)
     priced = any(row["cost"] for row in by_day.rows)
     days = sorted({str(row["day"]) for row in by_day.rows})
     amounts: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(days, 0.0))

@@ -28,7 +28,9 @@ def _week(page: Page, first: date) -> ClassSums | None:
     if view.since < page.span.since or view.until > page.span.until + timedelta(days=1):
         return None
     window = Window(view.since, view.until, view.zone)
-    return class_sums(data.ledger(page.path, window, ("class",), page.view.cluster).rows)
+    return class_sums(
+        data.ledger(page.path, window, ("class",), page.view.cluster, page.view.currency).rows
+    )
 
 
 def week_table(

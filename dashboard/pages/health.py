@@ -23,8 +23,8 @@ from dashboard.parts.html import show, tiles
 page = open_page("health")
 view, words = page.view, page.words
 window = Window(view.since, view.until, view.zone)
-report = data.ledger(page.path, window, ("class",), view.cluster)
-holders = data.cost(page.path, window, ("team", "user"), view.cluster)
+report = data.ledger(page.path, window, ("class",), view.cluster, view.currency)
+holders = data.cost(page.path, window, ("team", "user"), view.cluster, view.currency)
 gaps = data.gaps(page.path, window, view.cluster)
 unpriced = data.unpriced(page.path, window, view.cluster)
 conflicts = data.conflicts(page.path, window, view.cluster)

@@ -24,7 +24,7 @@ from dashboard.parts.html import heading, show, tag, tiles
 page = open_page("overview")
 view, words = page.view, page.words
 window = Window(view.since, view.until, view.zone)
-report = data.ledger(page.path, window, ("class",), view.cluster)
+report = data.ledger(page.path, window, ("class",), view.cluster, view.currency)
 sums = class_sums(report.rows)
 this_week, week_before = weeks(page)
 

@@ -13,8 +13,8 @@ from dashboard.teams import answer_text, bubble_chart, drill_down, split_chart, 
 page = open_page("teams")
 view, words = page.view, page.words
 window = Window(view.since, view.until, view.zone)
-by_team = data.cost(page.path, window, ("team",), view.cluster)
-by_model = data.cost(page.path, window, ("team", "gpu_model"), view.cluster)
+by_team = data.cost(page.path, window, ("team",), view.cluster, view.currency)
+by_model = data.cost(page.path, window, ("team", "gpu_model"), view.cluster, view.currency)
 
 answer(answer_text(by_model, words), page, by_team.coverage_ratio, by_team.price_book)
 left, right = st.columns([8, 6], gap="large")

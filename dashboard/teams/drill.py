@@ -21,7 +21,7 @@ def drill_down(page: Page, window: Window, team: str) -> None:
     """Users of a team; the jobs of the chosen user, or of all of them."""
     words, view = page.words, page.view
     name = team_name(team, words)
-    users = data.cost(page.path, window, ("team", "user"), view.cluster)
+    users = data.cost(page.path, window, ("team", "user"), view.cluster, view.currency)
     rows = _of_team(users, team)
     show(heading(words("teams.drill", team=name)))
     if st.button(words("teams.back"), key="all_teams", type="tertiary"):
@@ -47,7 +47,9 @@ def drill_down(page: Page, window: Window, team: str) -> None:
 
 def _jobs(page: Page, window: Window, team: str) -> None:
     words, user = page.words, page.view.user
-    jobs = data.cost(page.path, window, ("team", "user", "job"), page.view.cluster)
+    jobs = data.cost(
+        page.path, window, ("team", "user", "job"), page.view.cluster, page.view.currency
+    )
     rows = [row for row in _of_team(jobs, team) if user is None or row["user"] == user]
     shown = rows[:JOBS_SHOWN]
     name = user or team_name(team, words)

@@ -129,3 +129,39 @@ def test_choosing_the_last_week_goes_into_the_address(site_store, open_page):
     page.app.segmented_control(key="preset").select("7 d").run()
     assert page.app.query_params["from"] in ("2026-10-26", ["2026-10-26"])
     assert "2026-10-26 to 2026-11-01 · 7 days" in page.text
+
+
+def test_a_cluster_or_currency_that_is_not_there_is_told(site_store, open_page):
+    page = open_page(site_store, cluster="nowhere", currency="XXX")
+    told = " ".join(warning.value for warning in page.app.warning)
+    assert "cluster = nowhere" in told
+    assert "currency = XXX" in told
+    assert "5,318 USD" in page.text
+
+
+def test_money_is_shown_in_another_currency_by_its_dated_rate(store, open_page, site):
+    site.fill(store)
+    with store.work() as work:
+        work.append(
+            "currency_rate",
+            {
+                "from_currency": ["USD"],
+                "to_currency": ["EUR"],
+                "rate": ["0.5"],
+                "effective_from": [site.SINCE],
+                "source": ["test"],
+            },
+        )
+    page = open_page(store, from_="2026-10-19", to="2026-11-01", currency="EUR")
+    assert "2,659 EUR" in page.text, "half of 5,318 USD"
+    labels = [element.label for element in page.app.selectbox]
+    assert "Currency" in labels
+
+
+def test_a_rate_that_is_missing_is_told_with_what_to_do(store, open_page, site):
+    site.fill(store)
+    late = {"from_currency": ["USD"], "to_currency": ["EUR"], "rate": ["0.5"]}
+    with store.work() as work:
+        work.append("currency_rate", late | {"effective_from": [site.UNTIL], "source": ["test"]})
+    page = open_page(store, from_="2026-10-19", to="2026-11-01", currency="EUR")
+    assert "currency_rate" in page.app.error[0].value
