@@ -43,3 +43,7 @@ class BatchRefusedError(CollectorError):
 
 class AgentConflictError(CollectorError):
     """Another agent speaks for this node at the moment; keep the batch and try again later."""
+
+
+class AgentForbiddenError(CollectorError):
+    """The sender may not speak for the node."""

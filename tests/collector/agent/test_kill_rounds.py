@@ -144,7 +144,7 @@ def drain(site):
     spool = Spool(site.state / "spool")
     client = make_client(f"http://127.0.0.1:{site.port}", None)
     sender = Sender(spool, client, monotonic=time.monotonic)
-    site.wait(lambda: sender.send_one() is None)
+    site.wait(lambda: sender.send_one() is None, 900.0)  # ticks come faster than they are sent
     sender.stop()
     assert spool.figures.refused == 0
     assert all(unframe(file.read_bytes()) for file in (site.state / "spool").glob("*.batch"))
