@@ -24,7 +24,8 @@ class Settings(BaseSettings):
     """What an operator may set; each key is also ``UNSTRAND_<KEY>`` in the environment.
 
     ``server``: the address of a service that answers instead of the file. ``goals`` and
-    ``delivery``: what matters here and who gets the weekly report, in TOML.
+    ``delivery``: what matters here and who gets the weekly report, in TOML. ``agent_secret``: a
+    file with the secret from which the tokens of node agents are made; without it none are asked.
     """
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
@@ -35,6 +36,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8501, ge=0, le=65535)
     goals: Path | None = None
     delivery: Path | None = None
+    agent_secret: Path | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("db")

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from unstrand.api import advice, books, docs, errors, health, measurements, reports, status
+from unstrand.api import (
+    advice,
+    books,
+    docs,
+    errors,
+    health,
+    ingest,
+    measurements,
+    reports,
+    status,
+)
 
 if TYPE_CHECKING:
     from unstrand.service.core import Service
@@ -24,7 +34,7 @@ def api_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for part in (status, reports, measurements, advice, books, health):
+    for part in (status, reports, ingest, measurements, advice, books, health):
         app.include_router(part.router)
     docs.install(app)
     return app

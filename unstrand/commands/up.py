@@ -46,5 +46,6 @@ def serve_until_signal(settings: Settings) -> None:
         port=settings.port,
         goals_file=settings.goals,
         delivery_file=settings.delivery,
+        agent_secret_file=settings.agent_secret,
         on_ready=ready,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from analytics.health.span import store_kind
 from collector.agent.local import LocalCollector
+from collector.ingest.door import AgentDoor
 from collector.store import Store
 from unstrand.schedule import LOOK_EVERY, WeeklyReports
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
@@ -37,6 +38,7 @@ class Service:
     clock: Callable[[], datetime]
     started_at: datetime
     collector: LocalCollector | None = None
+    agents: AgentDoor = field(default_factory=AgentDoor)
     stopping: bool = False
     closed: bool = False
 

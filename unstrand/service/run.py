@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from collector.errors import StoreBusyError
+from collector.ingest.door import AgentDoor
 from collector.store import Store
 from unstrand.clock import utc_now
 from unstrand.errors import ServiceError
@@ -29,6 +30,7 @@ def serve(  # noqa: PLR0913 - what an installation may set
     create: bool = True,
     goals_file: Path | None = None,
     delivery_file: Path | None = None,
+    agent_secret_file: Path | None = None,
     clock: Callable[[], datetime] = utc_now,
     on_ready: Callable[[str], None] = lambda url: None,
 ) -> None:
@@ -38,6 +40,7 @@ def serve(  # noqa: PLR0913 - what an installation may set
     or StoreError, saying what to do, when it cannot start.
     """
     path = Path(db_path).expanduser()
+    agents = AgentDoor.from_file(agent_secret_file)
     with ExitStack() as stack:
         listener = stack.enter_context(listen(host, port))
         url = url_of(listener)
@@ -47,6 +50,7 @@ def serve(  # noqa: PLR0913 - what an installation may set
             goals_file=goals_file,
             delivery_file=delivery_file,
         )
+        service.agents = agents
         stack.callback(service.stop)
         stack.enter_context(announced(path, url))
         run_server(
