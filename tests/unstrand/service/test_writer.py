@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_full_queue_is_said_to_the_sender_and_nothing_is_taken(store, writer):
     writer.start()
     held = writer.submit(hold, source="test")
     while writer.waiting:
-        pass
+        time.sleep(0.001)
     taken = [writer.submit(note(str(i)), source="test") for i in range(4)]
     with pytest.raises(BackPressureError, match="send it again"):
         writer.submit(note("refused"), source="node-7", timeout_s=0.05)
