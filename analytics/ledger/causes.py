@@ -15,9 +15,12 @@ from analytics.ledger.classes import LedgerClass
 from analytics.ledger.events import host_shares
 from analytics.ledger.facts import Allocation
 from analytics.ledger.frame import Frame
+from analytics.ledger.heldrows import HeldRows
 from analytics.ledger.kernel import state as k
 from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.pending import PendingJobs
+from analytics.ledger.preemptor import lost_causes
+from analytics.ledger.split import split
 from analytics.window import HOUR_US
 
 
@@ -62,7 +65,7 @@ class Amount:
             self.mem_mib = max(self.mem_mib or 0, amount)
 
 
-def causes(frame: Frame, segments: k.Array, pending: PendingJobs) -> pa.Table:
+def causes(frame: Frame, segments: k.Array, pending: PendingJobs, busy: HeldRows) -> pa.Table:
     """Rows of ``ledger_cause``; per (pool, slice, class) they add up to the class."""
     found: dict[Key, Amount] = defaultdict(Amount)
     held = _on_nodes(frame)
@@ -77,10 +80,12 @@ def causes(frame: Frame, segments: k.Array, pending: PendingJobs) -> pa.Table:
             weights = _weights(frame, pool, held, start, code)
         release = _release(frame, pool, held, start, (code, gpus))
         for slot, amount in _slots(frame.bounds, start, t1, gpus):
-            for run, part in _split(amount, weights):
+            for run, part in split(amount, weights):
                 row = found[pool, slot, cause.name.value, cause.role, cause.rule, run]
                 row.gpu_us += part
                 row.released(code, release)
+    for key, amount in lost_causes(frame, busy):
+        found[key].gpu_us += amount
     return _table(frame, found)
 
 
@@ -174,16 +179,6 @@ def _slots(bounds: k.Array, t0: int, t1: int, gpus: int) -> Iterator[tuple[int, 
         stop = min(t1, int(bounds[slot + 1]))
         yield slot, gpus * (stop - t0)
         t0, slot = stop, slot + 1
-
-
-def _split(amount: int, weights: list[tuple[str | None, int]]) -> Iterator[tuple[str | None, int]]:
-    """Exactly ``amount`` over the runs by largest remainder, ties by run."""
-    total = sum(weight for _, weight in weights)
-    shares = [amount * weight // total for _, weight in weights]
-    order = sorted(range(len(weights)), key=lambda i: (-(amount * weights[i][1] % total), i))
-    for i in order[: amount - sum(shares)]:
-        shares[i] += 1
-    yield from ((run, share) for (run, _), share in zip(weights, shares, strict=True) if share)
 
 
 def _table(frame: Frame, found: dict[Key, Amount]) -> pa.Table:

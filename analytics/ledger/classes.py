@@ -52,5 +52,5 @@ UNCOVERED = (LedgerClass.UNKNOWN, LedgerClass.ALLOCATED_UNMEASURED)
 INDEX = {name: place for place, name in enumerate(LedgerClass)}
 CLASSES = len(INDEX)
 
-RULES_VERSION = "1"
+RULES_VERSION = "2"
 """Changes whenever the same facts would be posted differently; named by every build."""

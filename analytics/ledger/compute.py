@@ -35,6 +35,7 @@ from analytics.ledger.pending import PendingJobs, load_pending
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.profile import DemandProfile, demand_profile
 from analytics.ledger.remainder import Left, remainders
+from analytics.ledger.rogue import rogue_use
 from analytics.ledger.rollup import activity_table, recall
 from analytics.ledger.rows import rows_table
 from analytics.ledger.settings import LedgerSettings, settings_at
@@ -87,7 +88,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     _check(frame, busy, rest, left)
     return Computed(
         rows=rows_table(frame, busy, rest, left),
-        causes=causes(frame, segments, pending),
+        causes=causes(frame, segments, pending, busy),
         activity=activity_table(cluster, fleet, inside.pieces, parts),
         conflicts=inside.conflicts,
         profiles=profiles,
@@ -129,6 +130,8 @@ def _sweep(
         parameters.append(_parameters(profile, settings))
     node_events(out, facts, fleet)
     held_events(out, facts, fleet, frame.held, loose)
+    for pool, t0, t1 in rogue_use(frame.work, facts, fleet, start):
+        out.span(k.ROGUE, pool, 1, t0, t1)
     kept = reservation_events(out, facts, fleet)
     running = running_events(out, facts, fleet, frame.held)
     for event in pending.events:

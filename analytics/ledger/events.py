@@ -190,7 +190,7 @@ def world(
         kept_lo=np.searchsorted(kept[1], places),
         kept_hi=np.searchsorted(kept[1], places, "right"),
     )
-    pools = k.Pools(node, _zeros(p), _zeros(p), _zeros(p), domains(fleet))
+    pools = k.Pools(node, _zeros(p), _zeros(p), _zeros(p), _zeros(p), domains(fleet))
     size = kept[0].shape[0]
     reservations = k.Kept(kept[0], _zeros(size), _zeros(size))
     return World(

@@ -19,6 +19,7 @@ _TARGET = {
     k.C_MEM: INDEX[LedgerClass.STRANDED_MEM],
     k.C_LOW: OVERLAY_INDEX[Overlay.STRANDED_LOW],
     k.C_HIGH: OVERLAY_INDEX[Overlay.STRANDED_HIGH],
+    k.C_ROGUE: INDEX[LedgerClass.UNATTRIBUTED],
     k.C_FREE: INDEX[LedgerClass.FREE],
     k.C_GANG: INDEX[LedgerClass.GANG_WAIT],
     k.C_CPU_REQUEST: INDEX[LedgerClass.STRANDED_CPU],

@@ -56,6 +56,8 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
     cost: dict[tuple[Any, ...], Fraction] = defaultdict(Fraction)
     for cell in found:
         for label, amount in cell.time.items():
+            if label.split("/")[0] not in EXPLAINED:
+                continue
             key = (*label.split("/"), *cell.keys)
             time[key] += amount
             if unit is not None and cell.currency is not None and label in cell.cost:

@@ -210,3 +210,38 @@ def test_13_headroom_is_reserved_however_many_jobs_wait(site):
         put_setting(work, "headroom_gpus", 4, since=EPOCH, actor="test")
     site.built()
     assert site.hours_of() == {"reserved": 4.0, "gang_wait": 4.0}
+
+
+def test_a_gpu_that_a_process_uses_and_nobody_holds_is_unattributed(site):
+    site.node(cpus=None, mem_gib=None).known()
+    site.measure(0.9, 0, 0.5, "n1", "g3")
+    site.built()
+    assert site.hours_of() == pytest.approx({"unattributed": 0.5, "free": 7.5})
+
+
+def test_rogue_use_is_not_seen_where_an_unnamed_holder_may_be_the_one(site):
+    site.node(cpus=None, mem_gib=None).known().run(gpus=2, until=1)
+    site.measure(0.9, 0, 1, "n1", "g3")
+    site.built()
+    assert site.hours_of() == {"allocated_unmeasured": 2.0, "free": 6.0}
+
+
+def test_without_a_scheduler_telemetry_alone_stays_unknown(site):
+    site.node(cpus=None, mem_gib=None).measure(0.9, 0, 1, "n1", "g3")
+    site.built()
+    assert site.hours_of() == {"unknown": 8.0}
+
+
+def test_lost_work_is_on_the_preemptors_bill_and_hardware_failures_on_the_platforms(site):
+    site.hours = 4
+    site.node().node("n2").known().price("1.00").team("Mine", account="lab").team(
+        "Rush", account="vip"
+    )
+    mine = site.run(gpus=8, until=2, state="PREEMPTED", util=1.0)
+    site.run(gpus=8, since=2.01, until=4, account="vip", util=1.0)
+    other = site.run(gpus=8, node="n2", until=3, state="NODE_FAIL", util=1.0)
+    site.checkpoint(1, mine).checkpoint(2, other).built()
+    cost = {key: row["cost"] for key, row in site.by("team", "class").items() if row["cost"]}
+    assert cost[("Rush", "lost")] == 8
+    assert cost[(None, "lost")] == 8
+    assert ("Mine", "lost") not in cost

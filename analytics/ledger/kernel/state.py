@@ -22,18 +22,15 @@ Array = Any  # an int64 ndarray; numba needs no more
 # or value.
 (
     INSTALLED, CPU, MEM, CPU_TOTAL, MEM_TOTAL, FAILED, DRAINED, COVERED, COVERED_ALL, RESERVED,
-    HELD,
-    RESERVED_USED, BROKEN, PENDING, PRIORITY, LIMITED, PARAMETERS,
-    RUNS,
-) = range(18)  # fmt: skip
+    HELD, RESERVED_USED, BROKEN, PENDING, PRIORITY, LIMITED, PARAMETERS, RUNS, ROGUE,
+) = range(19)  # fmt: skip
 
 # Codes of segments; the first ones are the base of a pool, claims carry a job.
 (
-    C_FAILED, C_DRAINED, C_UNKNOWN, C_RESERVED, C_CPU, C_MEM, C_LOW, C_HIGH, C_FREE, C_GANG,
-    C_CPU_REQUEST,
-    C_MEM_REQUEST, C_SHAPE, C_TOPOLOGY, C_ORDER, C_LIMIT, C_FILLABLE,
-) = range(17)  # fmt: skip
-BASE = 8
+    C_FAILED, C_DRAINED, C_UNKNOWN, C_RESERVED, C_CPU, C_MEM, C_LOW, C_HIGH, C_ROGUE, C_FREE,
+    C_GANG, C_CPU_REQUEST, C_MEM_REQUEST, C_SHAPE, C_TOPOLOGY, C_ORDER, C_LIMIT, C_FILLABLE,
+) = range(18)  # fmt: skip
+BASE = 9
 
 # Columns of a parameter row.
 P_CPU, P_MEM, P_CPU_LOW, P_MEM_LOW, P_CPU_HIGH, P_MEM_HIGH, P_HEADROOM, P_PASS = range(8)
@@ -65,6 +62,7 @@ class Pools(NamedTuple):
     installed: Array
     held: Array
     broken: Array
+    rogue: Array
     domain: Array
 
 
@@ -166,6 +164,9 @@ def first_rules(
     for p in range(nodes.pool_lo[n], nodes.pool_hi[n]):
         free = pools.installed[p] - pools.held[p]
         base[p, :] = 0
+        if nodes.failed[n] == 0 and nodes.covered[n] + covered_all > 0:
+            base[p, C_ROGUE] = min(pools.rogue[p], free)
+            free -= base[p, C_ROGUE]
         broken = free if nodes.failed[n] > 0 else min(pools.broken[p], free)
         base[p, C_FAILED] = broken
         free -= broken

@@ -29,6 +29,7 @@ from analytics.ledger.kernel.state import (
     PRIORITY,
     RESERVED,
     RESERVED_USED,
+    ROGUE,
     RUNS,
     Array,
     Claims,
@@ -77,6 +78,9 @@ def _apply(world: World, kind: int, i: int, val: int, dirty: Array) -> None:
         n = pools.node[i]
     elif kind == HELD:
         pools.held[i] += val
+        n = pools.node[i]
+    elif kind == ROGUE:
+        pools.rogue[i] += val
         n = pools.node[i]
     elif kind == BROKEN:
         pools.broken[i] += val
