@@ -15,6 +15,7 @@ from collector.agent.batch import Batch
 _MAGIC = b"USP1"
 _HEAD = struct.Struct("<4sII")  # magic, length, checksum
 MOST_BYTES = 256 * 2**20
+_BLOCK = 4096
 _MOST_IN_MEMORY = 200  # while the disk takes nothing: fifty minutes of ticks
 
 
@@ -47,7 +48,7 @@ class Spool:
         folder.mkdir(parents=True, exist_ok=True)
         for leftover in folder.glob("*.new"):
             leftover.unlink(missing_ok=True)
-        self._files = {file.name: file.stat().st_size for file in folder.glob("*.batch")}
+        self._files = {f.name: _room(f.stat().st_size) for f in folder.glob("*.batch")}
         self._size = sum(self._files.values())
 
     @property
@@ -57,7 +58,7 @@ class Spool:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes on disk."""
+        """Room on disk, in whole blocks."""
         return self._size
 
     def keep(self, batch: Batch) -> None:
@@ -116,7 +117,7 @@ class Spool:
             self._memory.popleft()
 
     def _write(self, name: str, framed: bytes) -> None:
-        self._make_room(len(framed))
+        self._make_room(_room(len(framed)))
         fresh = self._folder / f"{name}.new"
         try:
             with fresh.open("wb") as file:
@@ -127,8 +128,8 @@ class Spool:
         except OSError:
             fresh.unlink(missing_ok=True)
             raise
-        self._files[name] = len(framed)
-        self._size += len(framed)
+        self._files[name] = _room(len(framed))
+        self._size += self._files[name]
 
     def _make_room(self, needed: int) -> None:
         while self._files and self._size + needed > self._most_bytes:
@@ -149,6 +150,11 @@ class Spool:
         except OSError:
             return None
         return unframe(framed)
+
+
+def _room(size: int) -> int:
+    """What a file of this size takes of a disk: whole blocks."""
+    return -(-size // _BLOCK) * _BLOCK
 
 
 def _framed(raw: bytes) -> bytes:

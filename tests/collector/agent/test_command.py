@@ -48,6 +48,18 @@ def test_once_without_a_service_keeps_what_it_read_and_says_so(
     assert Spool(tmp_path / "state" / "spool").batches >= 2
 
 
+def test_a_token_for_a_node_is_made_from_the_secret(tmp_path):
+    (tmp_path / "secret").write_bytes(SECRET + b"\n")
+    answer = subprocess.run(
+        [
+            sys.executable, "-m", "unstrand", "agent-token", "gpu-7",
+            "--secret-file", str(tmp_path / "secret"),
+        ],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert answer.stdout.strip() == issue(SECRET, "gpu-7")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
