@@ -16,6 +16,8 @@ from collector.agent.run import AgentSettings, once, run
 from collector.agent.schedule import Intervals
 from collector.errors import CollectorError
 from collector.exporter.dcgm import HostnameLabel
+from collector.ingest.door import AgentDoor
+from collector.ingest.tokens import issue
 from unstrand.clock import utc_now
 
 
@@ -69,6 +71,7 @@ def agent(
     Example: `unstrand agent --server https://gpu.example.org --token-file /etc/unstrand/token`
     """
     logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel("WARNING")  # not a line per batch
     host, port = _address(listen)
     slow = {"health_s": max(60.0, interval), "topology_s": max(600.0, interval)}
     settings = AgentSettings(
@@ -88,6 +91,26 @@ def agent(
     )
     status = once(settings, clock=utc_now) if only_once else run(settings, clock=utc_now)
     raise typer.Exit(int(status))
+
+
+def agent_token(
+    node: Annotated[str, typer.Argument(help="The node, as its agent will call itself.")],
+    secret_file: Annotated[
+        Path,
+        typer.Option(
+            "--secret-file",
+            envvar="UNSTRAND_AGENT_SECRET",
+            metavar="FILE",
+            help="The secret that the service was started with.",
+        ),
+    ],
+) -> None:
+    """Print the token with which the agent of NODE speaks to the service.
+
+    Example: `unstrand agent-token gpu-7 --secret-file /etc/unstrand/agent-secret`
+    """
+    secret = AgentDoor.from_file(secret_file).secret or b""
+    typer.echo(issue(secret, node))
 
 
 def _address(listen: str) -> tuple[str, int]:

@@ -54,6 +54,7 @@ def root(
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
 app.command("agent")(agent.agent)
+app.command("agent-token")(agent.agent_token)
 app.add_typer(report.report_app, name="report")
 app.add_typer(price.price_app, name="price")
 app.add_typer(org.org_app, name="org")
