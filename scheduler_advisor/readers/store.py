@@ -61,7 +61,7 @@ FROM run LEFT JOIN shape ON shape.run_id = last.run_id
   LEFT JOIN job ON job.cluster = ? AND job.job_id = run.job_id
 WHERE run.submit_at < ?
   AND coalesce(last.end_at, last.last_known_at, ?) > ?
-ORDER BY run.submit_at, run.job_id
+ORDER BY run.submit_at, length(run.job_id), run.job_id
 """
 # One row = one node at the end of the window, its pools added up (a mixed node counts as one).
 _NODES = """

@@ -121,6 +121,11 @@ def test_what_cannot_be_replayed_is_counted_and_what_still_runs_is_told(history)
     assert found.read.jobs.run.tolist() == [860 * 60, 3600]
 
 
+def test_jobs_submitted_in_one_second_come_in_the_order_of_their_numbers(history):
+    jobs = history(run("10", 0, 0, 60), run("9", 0, 0, 60), run("11", 0, 0, 60)).read.jobs
+    assert list(jobs.job_id) == ["9", "10", "11"]
+
+
 def test_suspended_time_is_no_run_time(history):
     assert history(run("1", 0, 0, 60, suspended_s=600)).read.jobs.run.tolist() == [3000]
 
