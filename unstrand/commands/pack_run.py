@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_advisor.engine.hashes import VERSION, digest
 from scheduler_advisor.engine.packing import (
     Nodes,
     Packing,
@@ -100,6 +101,7 @@ def _compiled(nodes: Nodes, rule: PackPolicy) -> float:
 def _document(
     packing: Packing, empty: float, question: PackQuestion, speed: dict[str, float]
 ) -> dict[str, Any]:
+    rule = packing.policy
     return {
         "allocated_ratio": packing.allocated_ratio,
         "curve": [
@@ -119,9 +121,11 @@ def _document(
         "pods_per_second": len(packing.pods) / max(speed["engine_s"], 1e-6),
         **speed,
         "scores_computed": packing.scores_computed,
-        "policy": str(packing.policy.score),
+        "policy": str(rule.score),
         "ties": question.ties,
         "seed": question.seed,
+        "engine_version": VERSION,
+        "policy_hash": digest(VERSION, str(rule.score), str(rule.ties), rule.listed),
         "workload_hash": packing.workload_hash,
         "cluster_hash": packing.cluster_hash,
     }

@@ -130,7 +130,7 @@ def test_pack_writes_curve_figures_and_placements(tmp_path, pods_and_nodes):
     }
     assert 1.2 < told["curve"][-1]["demand_ratio"] <= 1.3
     assert (told["policy"], told["ties"], told["seed"]) == ("fgd", "name", 5)
-    assert {"pods_per_second", "workload_hash", "cluster_hash"} <= told.keys()
+    assert {"pods_per_second", "policy_hash", "workload_hash", "cluster_hash"} <= told.keys()
     assert {row["node"] for row in rows_of(places)} == {"n1", "n2", ""}
 
 
