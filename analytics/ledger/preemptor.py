@@ -29,7 +29,7 @@ _LOST = 1
 
 
 def lost_causes(frame: Frame, busy: HeldRows) -> Iterator[tuple[Place, int]]:
-    """``(pool, slot, class, role, rule, run)`` and GPU time of all that is lost; None = platform."""
+    """Key of `causes` and GPU time of everything that is lost; run None = the platform."""
     takers = _takers(frame)
     for row in np.flatnonzero(busy.classes[:, _LOST]).tolist():
         pool, slot = int(busy.pool[row]), int(busy.slot[row])

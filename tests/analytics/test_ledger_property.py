@@ -350,6 +350,7 @@ def over_booked(ref, h, since, last):
 
 @pytest.mark.prove
 @pytest.mark.slow
+@pytest.mark.timeout(36_000)
 def test_the_ledger_is_the_reference_on_random_histories(reference, proof_size):
     window = Window(T0, T0 + timedelta(minutes=SPAN))
 
