@@ -49,7 +49,7 @@ class ReportWish(_Body):
     until: str | None = None
     tz: str = "UTC"
     cluster: str | None = None
-    language: Language = "en"
+    language: Language = Field("en", description="Language of the texts: en or ko.")
     goals: str | None = Field(None, description="The text of a goals.toml.", max_length=100_000)
     forms: list[Literal["html", "json", "md", "pdf"]] = Field(default_factory=list)
 
@@ -80,7 +80,7 @@ class NewestQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    language: Language = "en"
+    language: Language = Field("en", description="Language of the texts: en or ko.")
 
 
 class RowsQuery(BaseModel):
