@@ -88,7 +88,9 @@ class RowsQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    amount: Literal["saving", "current"] = "saving"
+    amount: Literal["saving", "current"] = Field(
+        "saving", description="What the change would save, or what the waste costs today."
+    )
 
 
 @router.get("/advice")
