@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import connection
+from dashboard.advice.cards import card, evidence
 from dashboard.advice.source import now
 from dashboard.frame import Page
 from dashboard.words import Words
@@ -23,24 +24,28 @@ from scheduler_advisor.window import Window
 ACTOR = "dashboard"  # until people sign in
 
 
+def whole_card(page: Page, rec: dict[str, Any]) -> None:
+    """One recommendation with its buttons and its evidence."""
+    with st.container(border=True):
+        card(rec, page.words)
+        with st.container(horizontal=True):
+            actions(page, rec)
+            evidence(rec, page.words)
+
+
 def actions(page: Page, rec: dict[str, Any]) -> None:
-    """The buttons under one card."""
+    """The buttons under one card, side by side where they are put."""
     words, name = page.words, rec["id"]
     if rec["state"] not in ("new", "accepted"):
         if st.button(words("advice.reopen"), key=f"reopen-{name}"):
             _change(page, name, State.NEW)
         return
-    columns = st.columns([1, 1, 1, 1, 4])
-    with columns[0]:
-        if rec["state"] == "new" and st.button(words("advice.accept"), key=f"accept-{name}"):
-            _change(page, name, State.ACCEPTED)
-    with columns[1]:
-        if st.button(words("advice.applied"), key=f"applied-{name}"):
-            _change(page, name, State.APPLIED)
-    with columns[2]:
-        _snooze(page, name, words)
-    with columns[3]:
-        _dismiss(page, name, words)
+    if rec["state"] == "new" and st.button(words("advice.accept"), key=f"accept-{name}"):
+        _change(page, name, State.ACCEPTED)
+    if st.button(words("advice.applied"), key=f"applied-{name}"):
+        _change(page, name, State.APPLIED)
+    _snooze(page, name, words)
+    _dismiss(page, name, words)
 
 
 def _snooze(page: Page, name: str, words: Words) -> None:

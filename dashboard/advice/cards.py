@@ -48,9 +48,8 @@ def card(rec: dict[str, Any], words: Words) -> None:
     who = owner or sentences.say("phrase.platform")
     duty = sentences.say(f"duty.{rec['owner']['duty']}")
     state = sentences.say(f"state.{rec['state']}")
-    pills = "".join(
-        f'<span class="pill">{escape(text)}</span>' for text in (rec["kind_name"], who, duty, state)
-    )
+    texts = dict.fromkeys((rec["kind_name"], who, duty, state))
+    pills = "".join(f'<span class="pill">{escape(text)}</span>' for text in texts)
     head = f'<div class="top"><h3>{escape(rec["title"])}</h3>{pills}</div>'
     parts = (
         (sentences.say("report.wrong"), escape(rec["why"])),
@@ -89,7 +88,7 @@ def _risk(rec: dict[str, Any], sentences: Sentences) -> str:
 def evidence(rec: dict[str, Any], words: Words) -> None:
     """Figures with their kind, commands, break-even, assumptions, history."""
     sentences = Sentences(words.language)
-    with st.expander(sentences.say("report.more")):
+    with st.popover(sentences.say("report.more")):
         rows = "".join(
             f"<li>{escape(sentences.say('figure.' + figure['name']))}: "
             f"<b>{escape(_value(figure))}</b> {tag(figure['kind'], words)}</li>"

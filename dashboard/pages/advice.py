@@ -7,13 +7,11 @@ from html import escape
 import streamlit as st
 
 from dashboard.advice import (
-    actions,
-    card,
-    evidence,
     headline_tiles,
     make_button,
     newest,
     style,
+    whole_card,
 )
 from dashboard.frame import answer, open_page
 from dashboard.parts.html import heading, show, tiles
@@ -36,11 +34,16 @@ answer(f"{text} {span}", page, body["coverage_ratio"], body["price_book"]["versi
 show(tiles(headline_tiles(found, words), words))
 make_button(page)
 
+first = [rec for rec in found.open if rec["kind"] == "data_quality"]
+if first:
+    sentences = Sentences(view.language)
+    titles = " · ".join(rec["title"] for rec in first)
+    with st.expander(f"{sentences.say('report.quality')} {titles}"):
+        for rec in first:
+            whole_card(page, rec)
 for rec in found.open:
-    with st.container(border=True):
-        card(rec, words)
-        actions(page, rec)
-        evidence(rec, words)
+    if rec not in first:
+        whole_card(page, rec)
 
 if body["not_measured"]:
     sentences = Sentences(view.language)
@@ -61,7 +64,4 @@ if body["not_measured"]:
 if found.aside:
     show(heading(Sentences(view.language).say("report.dismissed")))
     for rec in found.aside:
-        with st.container(border=True):
-            card(rec, words)
-            actions(page, rec)
-            evidence(rec, words)
+        whole_card(page, rec)
