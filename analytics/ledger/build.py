@@ -92,6 +92,14 @@ def _days(window: Window) -> Iterator[tuple[datetime, datetime]]:
         since = min(midnight, end)
 
 
+def _months(window: Window) -> Iterator[tuple[datetime, datetime]]:
+    """Whole hours of the window, at most 31 days at a time."""
+    days = list(_days(window))
+    for first in range(0, len(days), 31):
+        part = days[first : first + 31]
+        yield part[0][0], part[-1][1]
+
+
 def _write(
     work: Work,
     cluster: str,
@@ -207,7 +215,7 @@ def _stale(store: Store, cluster: str, window: Window) -> list[Window]:
     """Runs of neighbouring hours that must be built."""
     found: list[Window] = []
     with store.work() as work:
-        for since, until in _days(window):
+        for since, until in _months(window):
             now = facts_hashes(work, cluster, since, until)
             have = _recorded(work, cluster, since, until)
             for hour in sorted(hour for hour in now if _older(have.get(hour), now[hour])):

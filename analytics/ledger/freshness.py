@@ -107,7 +107,7 @@ SELECT h, count(*) AS n FROM reached GROUP BY h"""
 
 
 def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:
-    """``hash:samples`` of each whole hour of one day in which the cluster has an inventory."""
+    """``hash:samples`` of each whole hour in which the cluster has an inventory."""
     texts: dict[datetime, list[str]] = defaultdict(list)
     for name, sql in _PARTS.items():
         for row in work.rows(_HOURS + _FOLD.format(sql), [since, until, cluster]):
@@ -116,18 +116,24 @@ def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> 
         row["h"]: row["n"]
         for row in work.rows(_SAMPLES, [cluster, since, until + timedelta(hours=1)])
     }
-    day = since.replace(hour=0, minute=0, second=0, microsecond=0)
-    settings = settings_at(work, cluster, day)
-    profile = demand_profile(work, cluster, day, settings).profile_hash
     aliases = work.value(
         "SELECT CAST(sum(hash(raw_name, gpu_model) % 65536) AS BIGINT) FROM gpu_model_alias"
     )
-    common = f"{settings}|{profile}|{aliases}"
-    return {
-        hour: _digest(sorted(parts), common) + f":{counts.get(hour, 0)}"
-        for hour, parts in texts.items()
-        if any(part.startswith("node=") for part in parts)
-    }
+    common: dict[datetime, str] = {}
+    result = {}
+    for hour, parts in texts.items():
+        day = hour.replace(hour=0)
+        if any(part.startswith("node=") for part in parts):
+            if day not in common:
+                common[day] = f"{_rules(work, cluster, day)}|{aliases}"
+            result[hour] = _digest(sorted(parts), common[day]) + f":{counts.get(hour, 0)}"
+    return result
+
+
+def _rules(work: Work, cluster: str, day: datetime) -> str:
+    """The settings and the demand profile that decide a day."""
+    settings = settings_at(work, cluster, day)
+    return f"{settings}|{demand_profile(work, cluster, day, settings).profile_hash}"
 
 
 def _digest(parts: list[str], common: str) -> str:
