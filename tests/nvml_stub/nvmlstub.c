@@ -342,7 +342,9 @@ R nvmlDeviceGetProcessUtilization(D d, ProcUtil *s, u *n, ull since) {
   if (exact(d->gpu, "zero_samples", &zero) && zero) { *n = 0; return OK; }
   if (!exact(d->gpu, "proc_clock_us", &at)) at = now_us();
   exact(d->gpu, "garbage_rows", &garbage);
-  for (u i = 0; at > since && row(d->gpu, i, &r); i++) {
+  ull again = 0;
+  exact(d->gpu, "samples_again", &again); /* a driver that does not look at "since" */
+  for (u i = 0; (again || at > since) && row(d->gpu, i, &r); i++) {
     if (!r.sm) continue;
     if (s && found < *n) { memset(&s[found], 0, sizeof *s); s[found].pid = r.pid; s[found].ts = at; s[found].sm = r.sm; }
     found++;

@@ -300,6 +300,14 @@ def test_the_same_burst_is_counted_once(read, scenario):
     assert uses(read())[77].sm_util_ratio == 0.0, "no new sample: it did nothing since"
 
 
+def test_a_driver_that_repeats_old_samples_does_not_make_a_process_busy(read, scenario):
+    scenario.set({"gpu.proc0": "77,C,1,30", "gpu.proc_clock_us": 1000, "gpu.samples_again": 1})
+    read()
+    assert uses(read())[77].sm_util_ratio == 0.0
+    scenario.set({"gpu.proc_clock_us": 2000})
+    assert uses(read())[77].sm_util_ratio == 0.3
+
+
 def test_shares_of_processes_never_exceed_the_device(read, scenario):
     scenario.set({"gpu.proc0": "77,C,1,90", "gpu.proc1": "78,C,1,60", "gpu.util": 100})
     scenario.set({"gpu.proc_clock_us": 1000})
