@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scheduler_advisor.messages import Words
-from scheduler_advisor.report import html_advice, html_head, html_measured, svg
+from scheduler_advisor.report import html_advice, html_head, html_measured
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.markup import Markup, tag
 
@@ -38,5 +38,5 @@ def report_html(report: WeeklyReport, language: str = "en", *, unfolded: bool = 
         ),
         tag("style", Markup(_STYLE.read_text(encoding="utf-8"))),
     )
-    page = tag("html", head, tag("body", svg.patterns(), body), lang=language)
+    page = tag("html", head, tag("body", body), lang=language)
     return f"<!doctype html>{page}\n"

@@ -15,27 +15,31 @@ _PATTERN_LINES = {
 }
 
 
-def patterns() -> Markup:
-    """One hatch per class that has one, over its colour."""
+def _patterns(names: Sequence[str]) -> Markup:
+    """A hatch for each class that has one, to lie over its colour; each picture has its own."""
     made = []
-    for name, (colour, pattern) in CLASS_STYLES.items():
+    for name in names:
         lines = [
             tag("path", d=d, stroke="#ffffff", stroke_opacity=0.55, stroke_width=1.4)
-            for d in _PATTERN_LINES.get(pattern, ())
+            for d in _PATTERN_LINES.get(CLASS_STYLES[name][1], ())
         ]
-        ground = tag("rect", width=6, height=6, fill=colour)
-        made.append(
-            tag("pattern", ground, *lines, id=f"c-{name}", width=6, height=6,
-                patternUnits="userSpaceOnUse")
-        )  # fmt: skip
-    return tag("svg", tag("defs", *made), width=0, height=0, aria_hidden="true",
-               style="position:absolute")  # fmt: skip
+        if lines:
+            made.append(
+                tag("pattern", *lines, id=f"c-{name}", width=6, height=6,
+                    patternUnits="userSpaceOnUse")
+            )  # fmt: skip
+    return tag("defs", *made)
 
 
 def swatch(name: str) -> Markup:
     """A small square in a class's colour and pattern."""
-    square = tag("rect", width=11, height=11, rx=2, fill=f"url(#c-{name})")
-    return tag("svg", square, width=11, height=11, aria_hidden="true")
+    colour, pattern = CLASS_STYLES[name]
+    lines = [
+        tag("path", d=d, transform="scale(1.8)", stroke="#ffffff", stroke_opacity=0.7)
+        for d in _PATTERN_LINES.get(pattern, ())
+    ]
+    square = tag("rect", width=11, height=11, rx=2, fill=colour)
+    return tag("svg", square, *lines, width=11, height=11, aria_hidden="true")
 
 
 def stacked_bar(shares: Sequence[tuple[str, float, str]], label: str) -> Markup:
@@ -43,10 +47,11 @@ def stacked_bar(shares: Sequence[tuple[str, float, str]], label: str) -> Markup:
     x, parts = 0.0, []
     for name, share, text in shares:
         width = share * 1164
-        parts.append(
-            tag("rect", tag("title", text), x=f"{x:.2f}", y=0, width=f"{max(width, 0):.2f}",
-                height=26, fill=f"url(#c-{name})", stroke="#ffffff", stroke_width=1)
-        )  # fmt: skip
+        box = {"x": f"{x:.2f}", "y": 0, "width": f"{max(width, 0):.2f}", "height": 26}
+        colour, pattern = CLASS_STYLES[name]
+        parts.append(tag("rect", tag("title", text), fill=colour, stroke="#ffffff", **box))
+        if pattern:
+            parts.append(tag("rect", fill=f"url(#c-{name})", **box))
         if share >= 0.05:
             fill = "#ffffff" if name in ("used", "stranded_shape", "failed") else INK
             parts.append(
@@ -54,7 +59,8 @@ def stacked_bar(shares: Sequence[tuple[str, float, str]], label: str) -> Markup:
                     fill=fill, font_size=13, font_weight=600)
             )  # fmt: skip
         x += width
-    return tag("svg", tag("title", label), *parts, viewBox="0 0 1164 26", role="img",
+    hatches = _patterns([name for name, *_ in shares])
+    return tag("svg", tag("title", label), hatches, *parts, viewBox="0 0 1164 26", role="img",
                preserveAspectRatio="none", cls="stack")  # fmt: skip
 
 
