@@ -84,6 +84,10 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         raise PolicyError("policy: conservative backfill keeps no headroom; use easy")
     if policy.backfill in PLANNED and policy.preemption is not Preemption.NONE:
         raise PolicyError("policy: conservative backfill does not preempt; use easy")
+    if not policy.gang and cluster.reservations:
+        raise PolicyError("policy: gang = false knows no reservations; use gang = true")
+    if not policy.gang and policy.preemption is not Preemption.NONE:
+        raise PolicyError("policy: gang = false does not preempt; use gang = true")
     groups = grouped(jobs, cluster)
     shapes, of_job = shape_table(jobs, groups)
     limits, over = counters_of(jobs, cluster)
@@ -205,13 +209,7 @@ def _ranks(
     """Each job's place in the order, the job at each place, and where each queue begins."""
     size = len(jobs)
     queues = int(component.max(initial=0)) + 1
-    key = {
-        Order.FIFO: lambda: np.zeros(size, np.int64),
-        Order.PRIORITY: lambda: -jobs.priority,
-        Order.LARGEST_FIRST: lambda: -asked(jobs),
-        Order.SJF_LIMIT: lambda: jobs.limit,
-        Order.SJF_TRUE: lambda: jobs.run,
-    }[policy.order]()
+    key = _order_key(jobs, policy)
     tier = -tiers(jobs, cluster)
     if queues == 1 and not key.any() and not tier.any():
         order = np.arange(size)
@@ -221,6 +219,24 @@ def _ranks(
     rank[order] = np.arange(size)
     first_rank = np.searchsorted(component[order], np.arange(queues + 1)).astype(np.int64)
     return rank, order.astype(np.int64), first_rank
+
+
+def _order_key(jobs: Jobs, policy: Policy) -> Ints:
+    """What the order goes by; smaller is earlier."""
+    return {
+        Order.FIFO: lambda: np.zeros(len(jobs), np.int64),
+        Order.PRIORITY: lambda: -jobs.priority,
+        Order.LARGEST_FIRST: lambda: -asked(jobs),
+        Order.SJF_LIMIT: lambda: jobs.limit,
+        Order.SJF_TRUE: lambda: jobs.run,
+    }[policy.order]()
+
+
+def order_bands(jobs: Jobs, cluster: Cluster, policy: Policy) -> Ints:
+    """Jobs of one band are told apart by time alone; a lower band comes first."""
+    pairs = np.stack((-tiers(jobs, cluster), _order_key(jobs, policy)), axis=1)
+    _, band = np.unique(pairs, axis=0, return_inverse=True)
+    return band.reshape(-1).astype(np.int64)
 
 
 @kernel

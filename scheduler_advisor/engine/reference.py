@@ -158,6 +158,7 @@ class World:
             done = saved + min(worked - cycles * (every + write), every)
             if cycles == writes:
                 done = saved + worked - cycles * (every + write)
+        job.placed = []
         self.lost[job.index] += done - saved
         self.overhead[job.index] += self.now - run.start - done
         job.left -= saved

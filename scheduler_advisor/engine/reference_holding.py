@@ -13,25 +13,22 @@ if TYPE_CHECKING:
 
 def holding_pass(world: World, queue: list[Job]) -> None:
     """Each job in order takes what fits; a job that has all its tasks begins to work."""
-    depth = world.policy.backfill_depth
-    blocked_behind: int | None = None
+    depth, cap = world.policy.backfill_depth, world.policy.backfill_max_limit_s
+    behind_head: int | None = None
     for job in queue:
+        if behind_head is not None:
+            behind_head += 1
         if world.held_back(job):
-            if blocked_behind is not None:
-                blocked_behind += 1
             continue
-        if blocked_behind is not None:
-            blocked_behind += 1
-            if world.policy.backfill is Backfill.NONE or (depth and blocked_behind > depth):
+        if behind_head is not None:
+            if world.policy.backfill is Backfill.NONE or (depth and behind_head > depth):
                 break
-            cap = world.policy.backfill_max_limit_s
             if cap and job.limit > cap:
                 continue
         if take_more(world, job):
             begin(world, job)
-        elif blocked_behind is None:
-            blocked_behind = 0
-    detect(world)
+        elif behind_head is None:
+            behind_head = 0
 
 
 def take_more(world: World, job: Job) -> bool:

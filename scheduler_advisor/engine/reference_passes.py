@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scheduler_advisor.engine.policy import Backfill, Preemption
-from scheduler_advisor.engine.reference_holding import holding_pass
+from scheduler_advisor.engine.reference_holding import detect, holding_pass
 from scheduler_advisor.engine.reference_plan import compress, conservative_pass
 from scheduler_advisor.engine.reference_world import (
     FULL,
@@ -37,6 +37,8 @@ def run_pass(world: World) -> None:
             conservative_pass(world, queue)
         else:
             _ordered_pass(world, queue)
+    if not world.policy.gang:
+        detect(world)
 
 
 def _ordered_pass(world: World, queue: list[Job]) -> None:

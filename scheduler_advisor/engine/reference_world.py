@@ -12,6 +12,7 @@ from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.policy import Placement, Policy
 
 FULL = 1000  # thousandths of one GPU
+MANY = 1 << 16  # tasks that ask for nothing
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,10 @@ class Space:
 
     def count(self, need: Need) -> int:
         """How many such tasks would fit side by side."""
+        if not (need.gpus or need.milli or need.cpu or need.mem or need.exclusive):
+            return MANY
         space, count = self.copy(), 0
-        while space.fits(need) and count < 1 << 16:
+        while space.fits(need):
             space.take(need)
             count += 1
         return count

@@ -19,15 +19,21 @@ from scheduler_advisor.engine.drive import (
     PASSES,
     QUEUED,
     SHADOWS,
-    TOTALS,
     drive,
+)
+from scheduler_advisor.engine.drive_holding import (
+    DEADLOCKS,
+    HOLDING,
+    HOLDING_TOTALS,
+    drive_holding,
+    empty_patience,
 )
 from scheduler_advisor.engine.drive_planned import LENGTHS, drive_planned
 from scheduler_advisor.engine.jobs import Jobs
-from scheduler_advisor.engine.outcome import STATES, Outcome, State
+from scheduler_advisor.engine.outcome import STATES, Deadlock, Outcome, State
 from scheduler_advisor.engine.plan import NOWHEN
 from scheduler_advisor.engine.policy import Policy
-from scheduler_advisor.engine.prepare import Prepared, prepare
+from scheduler_advisor.engine.prepare import Prepared, order_bands, prepare
 from scheduler_advisor.engine.profile import empty_profile
 from scheduler_advisor.engine.shapes import fitted
 from scheduler_advisor.engine.world import (
@@ -40,6 +46,8 @@ from scheduler_advisor.engine.world import (
     WHOLE,
 )
 
+NO_DEADLOCKS = np.zeros((0, 3), np.int64)
+
 
 def simulate(jobs: Jobs, cluster: Cluster, policy: Policy, *, seed: int | None = None) -> Outcome:
     """Replays `jobs` on `cluster` under `policy`; `seed` replaces the policy's own."""
@@ -48,20 +56,26 @@ def simulate(jobs: Jobs, cluster: Cluster, policy: Policy, *, seed: int | None =
     began = time.process_time()
     jobs = fitted(jobs, int(cluster.gpus.max(initial=0)))
     ready = prepare(jobs, cluster, policy)
-    totals = np.zeros(TOTALS, np.int64)
+    totals = np.zeros(HOLDING_TOTALS, np.int64)
     totals[FREE] = cluster.total_gpus * WHOLE
     prepared = time.process_time()
-    run(ready, totals)
+    deadlocks = run(jobs, cluster, policy, ready, totals)
     seconds = (prepared - began, time.process_time() - prepared)
-    return _outcome(jobs, cluster, policy, ready, totals, seconds)
+    return _outcome(jobs, cluster, policy, ready, totals, seconds, deadlocks)
 
 
-def run(ready: Prepared, totals: NDArray[np.int64]) -> None:
-    """Lets the driver of the policy's kind replay what was prepared."""
+def run(
+    jobs: Jobs, cluster: Cluster, policy: Policy, ready: Prepared, totals: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Lets the driver of the policy's kind replay what was prepared; returns deadlocks."""
     world, rules = ready.world, ready.rules
+    if not policy.gang:
+        patience = empty_patience(world, jobs.submit, order_bands(jobs, cluster, policy))
+        drive_holding(world, rules, patience, totals)
+        return patience.deadlocks[: totals[DEADLOCKS]]
     if rules.backfill < CONSERVATIVE:
         drive(world, rules, totals)
-        return
+        return NO_DEADLOCKS
     size, nodes = len(world.arrival), len(world.nodes.table)
     drive_planned(
         world,
@@ -72,6 +86,7 @@ def run(ready: Prepared, totals: NDArray[np.int64]) -> None:
         np.zeros((len(world.shapes), LENGTHS, 2), np.int64),
         totals,
     )
+    return NO_DEADLOCKS
 
 
 def _outcome(
@@ -81,6 +96,7 @@ def _outcome(
     ready: Prepared,
     totals: NDArray[np.int64],
     seconds: tuple[float, float],
+    deadlocks: NDArray[np.int64],
 ) -> Outcome:
     runs, size = ready.world.runs, len(jobs)
     done = runs.phase == OVER
@@ -107,8 +123,10 @@ def _outcome(
         preemptions=preempted,
         place_start=ready.world.rows.place,
         place_node=ready.world.book.node,
-        deadlocks=(),
-        holding_gpu_s=0.0,
+        deadlocks=tuple(
+            Deadlock(at, count, held / WHOLE) for at, count, held in deadlocks.tolist()
+        ),
+        holding_gpu_s=float(totals[HOLDING]) / WHOLE,
         held_gpu_s=float(totals[HELD]) / WHOLE,
         queue_s=int(totals[QUEUED]),
         events=int(totals[EVENTS]),

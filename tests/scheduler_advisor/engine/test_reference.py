@@ -1,0 +1,301 @@
+"""The fast engine and the slow one start every job at the same second on the same nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler_advisor.engine import (
+    Backfill,
+    Cluster,
+    Jobs,
+    Limit,
+    Order,
+    Outage,
+    OutageKind,
+    Partition,
+    Placement,
+    Policy,
+    Preemption,
+    Reservation,
+    Scope,
+    simulate,
+)
+from scheduler_advisor.engine.reference import reference
+
+ORDERS = st.sampled_from(list(Order))
+PLACEMENTS = st.sampled_from(
+    [
+        Placement.FIRST_FIT,
+        Placement.BEST_FIT,
+        Placement.WORST_FIT,
+        Placement.CONSOLIDATE,
+        Placement.RANDOM,
+    ]
+)
+NAMES = st.sampled_from(["", "a", "b", "a|b"])
+
+
+def same(jobs: Jobs, cluster: Cluster, policy: Policy) -> None:
+    fast = simulate(jobs, cluster, policy)
+    slow = reference(jobs, cluster, policy)
+    for job in range(len(jobs)):
+        context = (job, policy)
+        if job in slow.unplaceable:
+            assert fast.state[job] == 2, context
+            continue
+        assert fast.starts[job] == slow.starts[job], context
+        if slow.first_start[job] is not None:
+            assert fast.first_start[job] == slow.first_start[job], context
+        assert (fast.state[job] == 0) == (slow.start[job] is not None), context
+        if slow.start[job] is not None:
+            assert fast.start[job] == slow.start[job], context
+            assert fast.end[job] == slow.end[job], context
+            assert fast.nodes(job).tolist() == slow.nodes[job], context
+        assert fast.lost_s[job] == slow.lost_s[job], context
+        assert fast.overhead_s[job] == slow.overhead_s[job], context
+        assert fast.preemptions[job] == slow.preemptions[job], context
+    assert [(one.at, one.jobs) for one in fast.deadlocks] == [
+        (at, count) for at, count, _ in slow.deadlocks
+    ]
+
+
+@st.composite
+def nodes_of(draw, rich):
+    size = draw(st.integers(1, 5))
+    if not rich:
+        return Cluster.uniform(size, draw(st.sampled_from([1, 2, 4, 8])))
+    column = st.lists(st.integers(0, 4), min_size=size, max_size=size)
+    features = [frozenset(draw(st.sampled_from(["", "f", "g", "fg"]))) for _ in range(size)]
+    return Cluster.build(
+        gpus=draw(column),
+        cpu_milli=[1000 * n for n in draw(column)],
+        mem_mib=[100 * n for n in draw(column)],
+        gpu_model=[draw(st.sampled_from(["a", "b"])) for _ in range(size)],
+        features=features,
+    )
+
+
+@st.composite
+def jobs_of(draw, rich, shares=False, most=14):
+    size = draw(st.integers(1, most))
+
+    def column(values):
+        return draw(st.lists(values, min_size=size, max_size=size))
+
+    columns = {
+        "submit": column(st.integers(0, 12)),
+        "run": column(st.integers(0, 9)),
+        "gpus": column(st.integers(0, 9)),
+        "limit": column(st.integers(0, 14)),
+        "priority": column(st.integers(0, 2)),
+    }
+    if rich:
+        columns |= {
+            "tasks": column(st.integers(0, 3)),
+            "gpus_per_task": column(st.integers(0, 3)),
+            "cpu_milli": column(st.sampled_from([0, 0, 1000, 2000])),
+            "mem_mib": column(st.sampled_from([0, 0, 100, 200])),
+            "distinct_nodes": column(st.sampled_from([0, 0, 1])),
+            "exclusive": column(st.sampled_from([0, 0, 0, 1])),
+            "gpu_models": column(st.sampled_from(["", "", "a", "b", "a|b"])),
+            "features": column(st.sampled_from(["", "", "f", "f&g"])),
+        }
+    if shares:
+        columns["gpu_milli"] = column(st.sampled_from([0, 0, 300, 500, 1000]))
+    return Jobs.build(**columns)
+
+
+@st.composite
+def policies(draw, backfills=tuple(Backfill), preemption=False):
+    return Policy(
+        order=draw(ORDERS),
+        backfill=draw(st.sampled_from(backfills)),
+        backfill_depth=draw(st.sampled_from([0, 0, 1, 3])),
+        backfill_max_limit_s=draw(st.sampled_from([0, 0, 6])),
+        placement=draw(PLACEMENTS),
+        preemption=draw(st.sampled_from(list(Preemption))) if preemption else Preemption.NONE,
+        seed=draw(st.integers(0, 3)),
+    )
+
+
+IN_ORDER = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY)
+MANY = settings(
+    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+
+
+@MANY
+@given(st.data())
+def test_a_pool_of_gpus(data):
+    jobs = data.draw(jobs_of(rich=False))
+    same(jobs, Cluster.pool(data.draw(st.integers(1, 12))), data.draw(policies()))
+
+
+@MANY
+@given(st.data())
+def test_equal_nodes(data):
+    same(data.draw(jobs_of(rich=False)), data.draw(nodes_of(rich=False)), data.draw(policies()))
+
+
+@MANY
+@given(st.data())
+def test_cpu_memory_models_features_gangs_and_exclusive_jobs(data):
+    same(data.draw(jobs_of(rich=True)), data.draw(nodes_of(rich=True)), data.draw(policies()))
+
+
+@MANY
+@given(st.data())
+def test_shares_of_gpus(data):
+    jobs = data.draw(jobs_of(rich=True, shares=True))
+    same(jobs, data.draw(nodes_of(rich=True)), data.draw(policies(IN_ORDER)))
+
+
+@st.composite
+def outages(draw, cluster):
+    found = []
+    for _ in range(draw(st.integers(0, 3))):
+        down = draw(st.integers(0, 20))
+        up = draw(st.sampled_from([None, down + 1, down + 5]))
+        kind = draw(st.sampled_from(list(OutageKind)))
+        found.append(Outage(draw(st.sampled_from(cluster.names)), down, up, kind))
+    return tuple(found)
+
+
+@MANY
+@given(st.data())
+def test_failures_drains_and_checkpoints(data):
+    rich = data.draw(st.booleans())
+    cluster = data.draw(nodes_of(rich=rich))
+    jobs = data.draw(jobs_of(rich=rich))
+    size = len(jobs)
+
+    def column(values):
+        return data.draw(st.lists(values, min_size=size, max_size=size))
+
+    jobs = jobs.changed(
+        checkpoint_every=column(st.sampled_from([0, 2, 3])),
+        checkpoint_cost=column(st.integers(0, 2)),
+        restore_cost=column(st.integers(0, 2)),
+    )
+    from dataclasses import replace
+
+    cluster = replace(cluster, outages=data.draw(outages(cluster)))
+    same(jobs, cluster, data.draw(policies()))
+
+
+@MANY
+@given(st.data())
+def test_preemption_by_priority(data):
+    rich = data.draw(st.booleans())
+    jobs = data.draw(jobs_of(rich=rich, shares=rich))
+    size = len(jobs)
+    kept = data.draw(st.lists(st.integers(0, 1), min_size=size, max_size=size))
+    jobs = jobs.changed(preemptible=kept, checkpoint_every=[2] * size)
+    policy = data.draw(policies(IN_ORDER, preemption=True))
+    same(jobs, data.draw(nodes_of(rich=rich)), policy)
+
+
+@st.composite
+def ruled(draw, jobs, cluster, headroom):
+    """Partitions, limits, reservations, headroom and dependencies on top."""
+    from dataclasses import replace
+
+    size = len(jobs)
+
+    def column(values):
+        return draw(st.lists(values, min_size=size, max_size=size))
+
+    subsets = st.lists(st.sampled_from(cluster.names), min_size=1, max_size=3, unique=True)
+    partitions = tuple(
+        Partition(
+            name,
+            tuple(draw(subsets)),
+            max_limit_s=draw(st.sampled_from([None, None, 8])),
+            max_gpus_per_job=draw(st.sampled_from([None, None, 2])),
+            tier=draw(st.integers(0, 1)),
+            default=name == "a",
+        )
+        for name in ("a", "b")
+    )
+    limits = tuple(
+        Limit(
+            draw(st.sampled_from(list(Scope))),
+            max_gpus=draw(st.sampled_from([None, 1, 4])),
+            max_jobs=draw(st.sampled_from([None, 1, 2])),
+            qos=draw(st.sampled_from([None, "q"])),
+        )
+        for _ in range(draw(st.integers(0, 2)))
+    )
+    since = draw(st.integers(0, 15))
+    held = Reservation("r", tuple(draw(subsets)), since, since + draw(st.integers(1, 12)))
+    jobs = jobs.changed(
+        partitions=column(NAMES),
+        user=column(st.sampled_from(["x", "y"])),
+        account=column(st.sampled_from(["m", "n"])),
+        qos=column(st.sampled_from(["", "q"])),
+        reservation=column(st.sampled_from(["", "", "", "r", "s"])),
+        eligible=[int(at) + draw(st.sampled_from([0, 0, 5])) for at in jobs.submit],
+        parent_of=draw(
+            st.lists(
+                st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)).filter(
+                    lambda pair: pair[0] > pair[1]
+                ),
+                max_size=2,
+            )
+            if size > 1
+            else st.just([])
+        ),
+    )
+    cluster = replace(
+        cluster,
+        partitions=draw(st.sampled_from([(), partitions])),
+        limits=limits,
+        reservations=draw(st.sampled_from([(), (held,)])),
+        headroom_gpus=draw(st.sampled_from([0, 0, 1])) if headroom else 0,
+    )
+    return jobs, cluster
+
+
+@MANY
+@given(st.data())
+def test_partitions_limits_reservations_and_dependencies(data):
+    rich = data.draw(st.booleans())
+    cluster = data.draw(nodes_of(rich=rich))
+    jobs, cluster = data.draw(ruled(data.draw(jobs_of(rich=rich)), cluster, headroom=False))
+    same(jobs, cluster, data.draw(policies()))
+
+
+@MANY
+@given(st.data())
+def test_headroom_on_top_of_everything(data):
+    cluster = data.draw(nodes_of(rich=True))
+    jobs = data.draw(jobs_of(rich=True, shares=True))
+    jobs, cluster = data.draw(ruled(jobs, cluster, headroom=True))
+    same(jobs, cluster, data.draw(policies(IN_ORDER, preemption=True)))
+
+
+@pytest.mark.parametrize("policy", [Policy(backfill=one) for one in Backfill])
+def test_no_jobs_at_all(policy):
+    empty = np.zeros(0, np.int64)
+    outcome = simulate(Jobs.build(submit=empty, run=empty, gpus=empty), Cluster.pool(4), policy)
+    assert len(outcome.start) == 0
+
+
+@MANY
+@given(st.data())
+def test_gang_off_holds_and_deadlocks(data):
+    rich = data.draw(st.booleans())
+    cluster = data.draw(nodes_of(rich=rich))
+    jobs = data.draw(jobs_of(rich=rich, shares=rich))
+    jobs, cluster = data.draw(ruled(jobs, cluster, headroom=True))
+    from dataclasses import replace
+
+    cluster = replace(cluster, reservations=(), outages=data.draw(outages(cluster)))
+    chosen = data.draw(policies((Backfill.NONE, Backfill.GREEDY)))
+    chosen = replace(chosen, gang=False, gang_timeout_s=data.draw(st.sampled_from([0, 3, 9])))
+    same(jobs, cluster, chosen)
+    fast = simulate(jobs, cluster, chosen)
+    assert fast.holding_gpu_s * 1000 == reference(jobs, cluster, chosen).holding_gpu_milli_s
