@@ -43,16 +43,10 @@ def take(work: Work, batch: Batch, now: datetime) -> int:
     rows += inventory.merge(work, batch)
     rows += holdings.merge(work, batch)
     _cover(work, batch)
-    work.append(
-        "ingest_batch",
-        {
-            "node": [batch.node],
-            "agent_id": [batch.agent_id],
-            "boot_id": [batch.boot_id],
-            "sequence": [batch.sequence],
-            "ts": [now],
-            "row_count": [batch.row_count],
-        },
+    work.execute(
+        "INSERT INTO ingest_batch (node, agent_id, boot_id, sequence, ts, row_count) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [batch.node, batch.agent_id, batch.boot_id, batch.sequence, now, batch.row_count],
     )
     return rows
 
@@ -131,19 +125,17 @@ def _cover(work: Work, batch: Batch) -> None:
     where = "cluster = ? AND node = ? AND source = ? AND kind = 'telemetry'"
     touching = f"{where} AND until >= ? AND since <= ?"
     reach = [first - step, last + step]  # a tick that came a little late leaves no gap
-    known = work.rows(
-        f"SELECT min(since) AS since, max(until) AS until, count(*) AS n "
-        f"FROM fact_window WHERE {touching}",
-        [*key, *reach],
-    )[0]
-    if known["n"] == 1:
-        work.execute(
-            f"UPDATE fact_window SET since = ?, until = ? WHERE {touching}",
-            [min(first, known["since"]), max(last, known["until"]), *key, *reach],
-        )
+    grown = work.rows(
+        f"UPDATE fact_window SET since = least(since, ?), until = greatest(until, ?) "
+        f"WHERE {touching} RETURNING since, until",
+        [first, last, *key, *reach],
+    )
+    if len(grown) == 1:
         return
-    if known["n"]:
-        first, last = min(first, known["since"]), max(last, known["until"])
+    if grown:  # the batch closes a gap: several windows become one
+        first = min(window["since"] for window in grown)
+        last = max(window["until"] for window in grown)
+        reach = [first - step, last + step]
         work.execute(f"DELETE FROM fact_window WHERE {touching}", [*key, *reach])
     columns = {
         "cluster": [batch.cluster], "kind": ["telemetry"], "node": [batch.node],
