@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,7 @@ from analytics.ledger.kernel import state as k
 from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.pending import PendingJobs
 from analytics.ledger.preemptor import lost_causes
+from analytics.ledger.slices import cut
 from analytics.ledger.split import split
 from analytics.window import HOUR_US
 
@@ -69,24 +69,64 @@ def causes(frame: Frame, segments: k.Array, pending: PendingJobs, busy: HeldRows
     """Rows of ``ledger_cause``; per (pool, slice, class) they add up to the class."""
     found: dict[Key, Amount] = defaultdict(Amount)
     held = _on_nodes(frame)
-    wanted = segments[np.isin(segments[:, 3], list(CAUSES))] if segments.size else segments
-    wanted = wanted[np.lexsort((wanted[:, 1], wanted[:, 0]))] if wanted.size else wanted
-    for pool, t0, t1, code, gpus, job, ripe in wanted.tolist():
+    for pool, slot, code, job, _, gpu_us, t, gpus in _added_up(frame, held, segments).tolist():
         cause = CAUSES[code]
-        start = min(max(t0, ripe), t1) if code == k.C_ORDER else t0
         if cause.role == "waiter":
             weights: list[tuple[str | None, int]] = [(pending.run_ids[job], 1)]
         else:
-            weights = _weights(frame, pool, held, start, code)
-        release = _release(frame, pool, held, start, (code, gpus))
-        for slot, amount in _slots(frame.bounds, start, t1, gpus):
-            for run, part in split(amount, weights):
-                row = found[pool, slot, cause.name.value, cause.role, cause.rule, run]
-                row.gpu_us += part
-                row.released(code, release)
+            weights = _weights(frame, pool, held, t, code)
+        release = _release(frame, pool, held, t, (code, gpus))
+        for run, part in split(gpu_us, weights):
+            row = found[pool, slot, cause.name.value, cause.role, cause.rule, run]
+            row.gpu_us += part
+            row.released(code, release)
     for key, amount in lost_causes(frame, busy):
         found[key].gpu_us += amount
     return _table(frame, found)
+
+
+def _added_up(frame: Frame, held: dict[str, _OnNode], segments: k.Array) -> k.Array:
+    """Segments with a cause, cut to slices and added up while the same runs are on the node.
+
+    Columns: pool, slot, code, job (-1 where a causer is blamed), epoch of the node's runs, GPU
+    time, an instant in it, most GPUs.
+    """
+    wanted = segments[np.isin(segments[:, 3], list(CAUSES))]
+    start = np.where(
+        wanted[:, 3] == k.C_ORDER, np.maximum(wanted[:, 1], wanted[:, 6]), wanted[:, 1]
+    )
+    some = start < wanted[:, 2]
+    wanted, start = wanted[some], np.ascontiguousarray(start[some])
+    which, slot, begin, end = cut(start, np.ascontiguousarray(wanted[:, 2]), frame.bounds)
+    pool, code, gpus, job = (wanted[which, column] for column in (0, 3, 4, 5))
+    waits = np.isin(code, [c for c, cause in CAUSES.items() if cause.role == "waiter"])
+    epoch = np.where(waits, 0, _epochs(frame, held, pool, begin))
+    keys = np.column_stack([pool, slot, code, np.where(waits, job, -1), epoch])
+    order = np.lexsort((begin, *keys.T[::-1]))
+    keys, gpus, begin = keys[order], gpus[order], begin[order]
+    first = np.ones(keys.shape[0], np.bool_)
+    first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    places = np.flatnonzero(first)
+    if not places.size:
+        return np.zeros((0, 8), np.int64)
+    time = np.add.reduceat(gpus * (end[order] - begin), places)
+    most = np.maximum.reduceat(gpus, places)
+    return np.column_stack([keys[places], time, begin[places], most])
+
+
+def _epochs(frame: Frame, held: dict[str, _OnNode], pool: k.Array, begin: k.Array) -> k.Array:
+    """A number that is the same while the runs and the inventory of a node are."""
+    epoch = np.zeros(begin.shape[0], np.int64)
+    order = np.argsort(pool, kind="stable")
+    edges = np.searchsorted(pool[order], np.arange(len(frame.fleet.pools) + 1))
+    for place, (node, _) in enumerate(frame.fleet.pools):
+        mine = order[edges[place] : edges[place + 1]]
+        if mine.size:
+            cuts = {t for row in frame.fleet.inventory[place] for t in (row.t0, row.t1)}
+            if node in held:
+                cuts |= {t for a in held[node].rows for t in (a.t0, a.t1)}
+            epoch[mine] = np.searchsorted(np.array(sorted(cuts), np.int64), begin[mine], "right")
+    return epoch
 
 
 class _OnNode:
@@ -171,14 +211,6 @@ def _release(
     )
     per_gpu = own if own is not None else total // installed
     return (max(left, 0) // per_gpu + gpus) * per_gpu - left if per_gpu else None
-
-
-def _slots(bounds: k.Array, t0: int, t1: int, gpus: int) -> Iterator[tuple[int, int]]:
-    slot = int(np.searchsorted(bounds, t0, "right")) - 1
-    while t0 < t1:
-        stop = min(t1, int(bounds[slot + 1]))
-        yield slot, gpus * (stop - t0)
-        t0, slot = stop, slot + 1
 
 
 def _table(frame: Frame, found: dict[Key, Amount]) -> pa.Table:
