@@ -22,7 +22,8 @@ HERE = Path(__file__).parent / "kill"
 class Site:
     """The two processes, and what the agent wrote down of batches that were on its disk."""
 
-    def __init__(self, folder, scenario):
+    def __init__(self, folder, scenario, whole_service):
+        self.whole_service = whole_service
         self.db, self.state = folder / "s.duckdb", folder / "state"
         self.book, self.scenario = folder / "book", scenario.path
         self.book.touch()
@@ -35,11 +36,18 @@ class Site:
     def start(self):
         if self.service is None or self.service.poll() is not None:
             command = [sys.executable, HERE / "serve.py", self.db, self.port]
+            if self.whole_service:
+                command = [sys.executable, "-m", "unstrand", "up", "--db", self.db]
+                command += ["--port", self.port]
             self.service = subprocess.Popen([str(part) for part in command])
         if self.agent is None or self.agent.poll() is not None:
             url = f"http://127.0.0.1:{self.port}"
             command = [sys.executable, HERE / "speak.py", url, self.state, self.scenario, self.book]
             self.agent = subprocess.Popen([str(part) for part in command])
+
+    def answers(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self, process):
         os.kill(process.pid, signal.SIGKILL)
@@ -75,18 +83,28 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path, scenario):
+def site_with(tmp_path, scenario):
     scenario.set(count=2)
-    made = Site(tmp_path, scenario)
-    yield made
-    made.stop()
+    made = []
+
+    def make(*, whole_service):
+        made.append(Site(tmp_path, scenario, whole_service))
+        return made[0]
+
+    yield make
+    for one in made:
+        one.stop()
 
 
 @pytest.mark.slow
 @pytest.mark.prove
-@pytest.mark.timeout(1800)
-def test_nothing_that_was_kept_is_lost_and_nothing_is_counted_twice(site, proof_size, record_proof):
-    rounds = proof_size(100)
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("whole_service", [False, True], ids=["endpoint alone", "unstrand up"])
+def test_nothing_that_was_kept_is_lost_and_nothing_is_counted_twice(
+    site_with, proof_size, record_proof, whole_service
+):
+    site = site_with(whole_service=whole_service)
+    rounds = proof_size(40 if whole_service else 100)
     kills = sum(one_round(site, number, random.Random(number)) for number in range(rounds))
     site.start()
     before = len(site.noted())
@@ -104,7 +122,8 @@ def test_nothing_that_was_kept_is_lost_and_nothing_is_counted_twice(site, proof_
     assert lost_of(site, taken) == {}
     assert samples == different == 2 * len(taken)
     record_proof(
-        "kill_rounds", rounds=rounds, kills=kills, batches=len(taken), samples=samples,
+        "kill_rounds_service" if whole_service else "kill_rounds",
+        rounds=rounds, kills=kills, batches=len(taken), samples=samples,
         torn_spool_files=len(site.torn), lost=0, twice=0,
     )  # fmt: skip
 
@@ -113,7 +132,7 @@ def one_round(site, number, random_):
     """Let it run a little, spoil something, and kill one or both; returns the kills."""
     site.start()
     before = len(site.noted())
-    site.wait(lambda: len(site.noted()) >= before + 3)
+    site.wait(lambda: len(site.noted()) >= before + 3 and site.answers())
     time.sleep(random_.uniform(0.0, 0.5))
     if number % 4 == 1:  # a full disk for a while
         site.agent.send_signal(signal.SIGUSR1)
