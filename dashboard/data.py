@@ -19,6 +19,8 @@ from analytics.health import conflicts as conflict_facts
 from analytics.health import gaps as gap_facts
 from analytics.health import sources as source_facts
 from analytics.health import span as span_facts
+from analytics.questions.run_owners import RunOwner, run_owners
+from analytics.reports.stranding_at import Shape, StartAnswer, stranding_at
 from analytics.window import Window
 from dashboard.connection import store_at
 
@@ -119,6 +121,32 @@ def unpriced(path: str, window: Window, cluster: str | None) -> list[conflict_fa
 def sources(path: str, cluster: str | None) -> list[source_facts.Source]:
     """Where facts came from."""
     return source_facts.sources(store_at(path), cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def stranding(
+    path: str,
+    window: Window,
+    by: tuple[str, ...],
+    cluster: str | None,
+    currency: str | None = None,
+) -> Report:
+    """The stranding report, as the API and the command line give it."""
+    return _shown(
+        reports.stranding_report(store_at(path), window, by, cluster=cluster, currency=currency)
+    )
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def start(path: str, at: datetime, shape: Shape, cluster: str | None) -> StartAnswer:
+    """Whether a job of ``shape`` could start at ``at``, and what is in its way."""
+    return stranding_at(store_at(path), at, shape, cluster=cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def owners(path: str, run_ids: tuple[str, ...], cluster: str | None) -> dict[str, RunOwner]:
+    """Whom runs belong to, by run."""
+    return {run.run_id: run for run in run_owners(store_at(path), run_ids, cluster)}
 
 
 def _shown(report: reports.Report) -> Report:

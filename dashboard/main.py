@@ -8,10 +8,11 @@ import streamlit as st
 
 from analytics.errors import AnalyticsError
 from dashboard.frame import read_page_view
-from dashboard.sidebar import sidebar
+from dashboard.sidebar import SECTIONS, sidebar
 from dashboard.words import Words
 
 HERE = Path(__file__).parent
+FIRST = "overview"
 
 st.set_page_config(
     page_title="unstrand",
@@ -24,12 +25,14 @@ st.html(HERE / "assets" / "style.css")
 view = read_page_view()
 words = Words(view.language)
 pages = {
-    "overview": st.Page(
-        HERE / "pages" / "overview.py", title=words("overview.nav"), url_path="", default=True
-    ),
-    "teams": st.Page(HERE / "pages" / "teams.py", title=words("teams.nav"), url_path="teams"),
-    "advice": st.Page(HERE / "pages" / "advice.py", title=words("advice.nav"), url_path="advice"),
-    "health": st.Page(HERE / "pages" / "health.py", title=words("health.nav"), url_path="health"),
+    name: st.Page(
+        HERE / "pages" / f"{name}.py",
+        title=words(f"{name}.nav"),
+        url_path="" if name == FIRST else name,
+        default=name == FIRST,
+    )
+    for names in SECTIONS.values()
+    for name in names
 }
 page = st.navigation(list(pages.values()), position="hidden")
 sidebar(pages, view, words)

@@ -82,3 +82,12 @@ HELD: dict[str, ClassStyle] = {
 }
 CLASSES: dict[str, ClassStyle] = NOT_HELD | HELD
 STRANDED = ("stranded_cpu", "stranded_mem", "stranded_shape", "stranded_topology")
+
+# For teams, which have no fixed colour: distinct for colour-blind people (after Okabe and Ito),
+# apart from the orange of stranding; a legend and the hover text name them all the same.
+_TEAMS = ("#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#5a3f8f", "#7a8b00")
+
+
+def team_colours(teams: list[str]) -> dict[str, str]:
+    """A colour per team, in the order given; the list repeats after eight."""
+    return {team: _TEAMS[place % len(_TEAMS)] for place, team in enumerate(teams)}

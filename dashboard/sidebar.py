@@ -15,7 +15,11 @@ from dashboard.parts.html import show
 from dashboard.view import ZONES, View
 from dashboard.words import LANGUAGES, Words
 
-SECTIONS = {"app.section_money": ("overview", "advice", "teams"), "app.section_trust": ("health",)}
+SECTIONS = {
+    "app.section_money": ("overview", "advice", "teams"),
+    "app.section_cluster": ("stranding",),
+    "app.section_trust": ("health",),
+}
 
 
 def sidebar(pages: Mapping[str, StreamlitPage], view: View, words: Words) -> None:
@@ -30,7 +34,7 @@ def sidebar(pages: Mapping[str, StreamlitPage], view: View, words: Words) -> Non
                 st.page_link(
                     pages[name],
                     label=words(f"{name}.nav"),
-                    query_params=view.address(user=None),
+                    query_params=view.address(user=None, job=None, **{"class": None}),
                     width="stretch",
                 )
         _settings(path, view, words, span)

@@ -12,12 +12,36 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
+from dashboard.palette import CLASSES
 from dashboard.words import LANGUAGES
 
 ZONES = ("UTC", "Europe/Berlin", "Asia/Seoul", "America/New_York", "America/Los_Angeles")
 DEFAULT_DAYS = 28
 LONGEST_DAYS = 400
+MOST_PER_NODE = 64
+MOST_NODES = 4096
+MOST_HOURS_BACK = 168
 T = TypeVar("T")
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A job of ``gpus`` GPUs on each of ``nodes`` nodes; ``8x2`` in the address."""
+
+    gpus: int
+    nodes: int
+
+    @classmethod
+    def read(cls, raw: str) -> Shape:
+        """``8x2``; ValueError for what is none."""
+        gpus, nodes = (int(part) for part in raw.split("x"))
+        if not (1 <= gpus <= MOST_PER_NODE and 1 <= nodes <= MOST_NODES):
+            raise ValueError(raw)
+        return cls(gpus, nodes)
+
+    def __str__(self) -> str:
+        return f"{self.gpus}x{self.nodes}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +56,10 @@ class View:
     team: str | None = None
     user: str | None = None
     currency: str | None = None
+    job: str | None = None
+    ledger_class: str | None = None
+    shape: Shape | None = None
+    hours_back: int = 0
     remarks: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @property
@@ -60,6 +88,10 @@ class View:
             "team": self.team,
             "user": self.user,
             "currency": self.currency,
+            "job": self.job,
+            "class": self.ledger_class,
+            "shape": None if self.shape is None else str(self.shape),
+            "back": str(self.hours_back) if self.hours_back else None,
         } | changes
         return {name: value for name, value in query.items() if value is not None}
 
@@ -85,6 +117,10 @@ def read_view(query: Mapping[str, str], known_until: datetime | None, today: dat
         team=query.get("team") or None,
         user=query.get("user") or None,
         currency=query.get("currency") or None,
+        job=query.get("job") or None,
+        ledger_class=_one_of("class", query, _class, None, remarks),
+        shape=_one_of("shape", query, Shape.read, None, remarks),
+        hours_back=_one_of("back", query, _hours_back, 0, remarks),
         remarks=tuple(remarks),
     )
 
@@ -93,9 +129,9 @@ def _one_of(
     name: str,
     query: Mapping[str, str],
     parse: Callable[[str], T],
-    default: T,
+    default: D,
     remarks: list[tuple[str, str]],
-) -> T:
+) -> T | D:
     raw = query.get(name)
     if raw is None:
         return default
@@ -115,6 +151,19 @@ def _language(raw: str) -> str:
     if raw not in LANGUAGES:
         raise ValueError(raw)
     return raw
+
+
+def _class(raw: str) -> str:
+    if raw not in CLASSES:
+        raise ValueError(raw)
+    return raw
+
+
+def _hours_back(raw: str) -> int:
+    """Hours before the end of the window at which a page looks."""
+    if not 0 <= int(raw) <= MOST_HOURS_BACK:
+        raise ValueError(raw)
+    return int(raw)
 
 
 def _midnight(day: date, zone: str) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-PAGES = ("overview", "teams", "health")
+PAGES = ("overview", "teams", "health", "stranding")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.view import LONGEST_DAYS, ZONES, View, read_view
+from dashboard.palette import CLASSES
+from dashboard.view import LONGEST_DAYS, MOST_HOURS_BACK, ZONES, Shape, View, read_view
 
 KNOWN = datetime(2026, 11, 2, tzinfo=UTC)
 TODAY = date(2026, 11, 29)
@@ -40,6 +41,13 @@ def test_what_cannot_be_is_replaced_and_told():
     assert (view.language, view.zone) == ("en", "UTC")
 
 
+def test_a_shape_or_class_that_cannot_be_is_told():
+    view = read_view({"shape": "0x1", "class": "wasted", "back": "-1"}, KNOWN, TODAY)
+    assert {name for name, _ in view.remarks} == {"shape", "class", "back"}
+    assert (view.shape, view.ledger_class) == (None, None)
+    assert read_view({"shape": "8x2"}, KNOWN, TODAY).shape == Shape(8, 2)
+
+
 def test_a_window_that_is_too_long_or_backwards_is_not_shown():
     for query in (
         {"from": "2020-01-01", "to": "2026-01-01"},
@@ -56,8 +64,12 @@ def test_a_window_that_is_too_long_or_backwards_is_not_shown():
     zone=st.sampled_from(ZONES),
     language=st.sampled_from(["en", "ko"]),
     team=st.none() | st.text(min_size=1),
+    job=st.none() | st.text(min_size=1),
+    ledger_class=st.none() | st.sampled_from(list(CLASSES)),
+    shape=st.none() | st.builds(Shape, st.integers(1, 64), st.integers(1, 4096)),
+    hours_back=st.integers(0, MOST_HOURS_BACK),
 )
-def test_a_link_shows_the_same_view_to_the_next_person(first, days, zone, language, team):
+def test_a_link_shows_the_same_view_to_the_next_person(first, days, zone, language, **more):
     last = date.fromordinal(first.toordinal() + days - 1)
-    view = View(first, last, zone, language, team=team)
+    view = View(first, last, zone, language, **more)
     assert read_view(view.address(), KNOWN, TODAY) == view

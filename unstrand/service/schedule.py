@@ -51,6 +51,7 @@ class Schedule:
             seconds=interval.total_seconds(),
             next_run_time=datetime.now(UTC),  # noqa: TID251 - the scheduler compares with its own clock
             id=name,
+            name=name,
         )
 
     def start(self) -> None:
