@@ -63,6 +63,14 @@ SELECT cluster, run_id, node, gpu_model, hour::DATE AS day, price, cash, {column
 FROM advice_cell WHERE cluster = $1 AND run_id = $2 AND hour >= $3 AND hour < $4
 GROUP BY ALL ORDER BY ALL
 """
+_HELD_PARTS = """
+SELECT c.cluster, c.run_id, node, gpu_model, hour::DATE AS day, price, cash,
+  sum({held})::BIGINT AS micro
+FROM advice_cell c SEMI JOIN (
+  SELECT unnest($1::VARCHAR[]) AS cluster, unnest($2::VARCHAR[]) AS run_id) r
+  ON r.cluster = c.cluster AND r.run_id = c.run_id
+GROUP BY ALL ORDER BY ALL
+"""
 _NODE_PARTS = """
 SELECT cluster, node, gpu_model, hour::DATE AS day, price, cash, {columns}
 FROM advice_cell WHERE cluster = $1 AND node = $2 AND hour >= $3 AND hour < $4
@@ -153,6 +161,15 @@ class Site:
         columns = HELD if of == "held" else (of,)
         sums = [(row, sum(row[name] for name in columns)) for row in rows]
         return [self.part(row, micro, claim=run.claim) for row, micro in sums if micro]
+
+    def held_parts(self, runs: Sequence[Run]) -> list[Part]:
+        """What many runs held, by run, node and day, in one question."""
+        span = [[run.cluster for run in runs], [run.run_id for run in runs]]
+        return [
+            self.part(row, row["micro"], claim=f"run:{row['cluster']}/{row['run_id']}")
+            for row in self.rows(_HELD_PARTS.format(held=" + ".join(HELD)), span)
+            if row["micro"]
+        ]
 
     def node_parts(
         self,

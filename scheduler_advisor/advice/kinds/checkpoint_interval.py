@@ -49,11 +49,7 @@ def _waste(found: CheckpointClass, interval_s: float) -> float:
 
 def _draft(site: Site, found: CheckpointClass, optimum: float, saved: float) -> Draft:
     runs = [run for run in site.runs() if run.run_id in set(found.run_ids)]
-    parts = [
-        part.scaled(min(1.0, max(0.0, saved)))
-        for run in runs
-        for part in site.run_parts(run, "held")
-    ]
+    parts = [part.scaled(min(1.0, max(0.0, saved))) for part in site.held_parts(runs)]
     command = site.command("report", "checkpoints")
     between = found.mean_between_interruptions_s or 0.0
     interval, write = found.interval_s or 0.0, found.write_s or 0.0

@@ -8,6 +8,7 @@ from typing import Any
 from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.advice.draft import Draft, Duty, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
+from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.figure import Unit, observed
 
@@ -20,6 +21,8 @@ RULE = rule(
     unmapped_gpu_hours=Threshold(8, "GPU-h", "an hour of a whole node that no team pays for"),
     unpriced_gpu_hours=Threshold(1, "GPU-h", "a model without a price makes every sum too small"),
 )
+
+MOST_NAMED = 3  # more unmapped accounts than this are one finding: the org map is missing
 
 # One row = one row of unmeasured or unknown hours of one node without a break.
 _GAPS = """
@@ -45,7 +48,7 @@ FROM advice_cell WHERE cluster = $1 AND list_contains($2::VARCHAR[], node)
   AND hour >= $3 AND hour < $4 GROUP BY ALL HAVING micro > 0 ORDER BY ALL
 """
 _UNPRICED = """
-SELECT cluster, gpu_model, node, run_id, hour::DATE AS day, price, cash,
+SELECT cluster, gpu_model, node, hour::DATE AS day, price, cash,
   sum(used + lost + allocated_idle + allocated_unmeasured + failed_held + unattributed + failed
     + drained + unknown + reserved + gang_wait + stranded_cpu + stranded_mem + stranded_shape
     + stranded_topology + policy_blocked + free)::BIGINT AS micro
@@ -90,28 +93,45 @@ def _gaps(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
 
 
 def _unmapped(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
-    accounts: dict[tuple[str, str], list[Any]] = {}
+    """One finding per account; where many are unmapped, one about all of them."""
+    accounts: dict[tuple[str, str], list[Run]] = {}
     for run in site.runs():
         if run.team is None and run.start_at is not None:
             accounts.setdefault((run.cluster, run.account or run.user_name or "?"), []).append(run)
-    for (cluster, account), runs in sorted(accounts.items()):
-        held: list[Part] = [part for run in runs for part in site.run_parts(run, "held")]
-        hours = sum(part.micro_gpu_s for part in held) / 3.6e9
-        if hours < rules["unmapped_gpu_hours"]:
+    for cluster in sorted({cluster for cluster, _ in accounts}):
+        own = {account: runs for (name, account), runs in accounts.items() if name == cluster}
+        if len(own) > MOST_NAMED:
+            together = [run for runs in own.values() for run in runs]
+            most = sorted(own, key=lambda account: (-len(own[account]), account))
+            named = f"{', '.join(most[:2])} +{len(own) - 2}"
+            yield from _unmapped_account(site, rules, cluster, named, together)
             continue
-        users = sorted({run.user_name for run in runs if run.user_name})
-        command = "unstrand org check"
-        yield Draft(
-            kind=RULE.kind, cluster=cluster, subject=f"unmapped {account}", first=True,
-            owner=Owner(user=users[0] if len(users) == 1 else None), duty=Duty.PLATFORM,
-            variant="unmapped",
-            params={"account": account, "users": ", ".join(users[:3]) or "-",
-                    "gpu_hours": hours, "runs": len(runs)},
-            parts=(), current=held,
-            figures=(observed("unmapped_gpu_hours", hours, Unit.GPU_HOURS, command),),
-            examples=[run.job_id for run in runs[:3]], samples=len(runs),
-            commands={"apply": "unstrand org load org.csv", "verify": command},
-        )  # fmt: skip
+        for account, runs in sorted(own.items()):
+            yield from _unmapped_account(site, rules, cluster, account, runs)
+
+
+def _unmapped_account(
+    site: Site, rules: dict[str, float], cluster: str, account: str, runs: list[Run]
+) -> Iterator[Draft]:
+    held = site.held_parts(runs)
+    hours = sum(part.micro_gpu_s for part in held) / 3.6e9
+    if hours < rules["unmapped_gpu_hours"]:
+        return
+    users = sorted({run.user_name for run in runs if run.user_name})
+    shown = ", ".join(users[:3]) + (f" +{len(users) - 3}" if len(users) > 3 else "")
+    command = "unstrand org check"
+    yield Draft(
+        kind=RULE.kind, cluster=cluster, first=True,
+        subject="unmapped accounts" if "+" in account else f"unmapped {account}",
+        owner=Owner(user=users[0] if len(users) == 1 else None), duty=Duty.PLATFORM,
+        variant="unmapped",
+        params={"account": account, "users": shown or "-", "gpu_hours": hours,
+                "runs": len(runs)},
+        parts=(), current=held,
+        figures=(observed("unmapped_gpu_hours", hours, Unit.GPU_HOURS, command),),
+        examples=[run.job_id for run in runs[:3]], samples=len(runs),
+        commands={"apply": "unstrand org load org.csv", "verify": command},
+    )  # fmt: skip
 
 
 def _unpriced(site: Site, rules: dict[str, float]) -> Iterator[Draft]:

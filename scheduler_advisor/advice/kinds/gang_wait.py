@@ -60,38 +60,50 @@ def find(site: Site) -> Iterator[Draft]:
 _Hours = dict[datetime, list[dict[str, Any]]]
 
 
-def _free_hours(site: Site, run: Run) -> _Hours:
-    """Free GPU time of the run's queue in each full hour of its wait."""
-    until = min(run.start_at or run.end_at or site.window.until, site.window.until)
-    since = max(run.submit_at, site.window.since)
-    full = since.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+def _pool_hours(site: Site, run: Run) -> _Hours:
+    """Free GPU time of the run's queue in every hour of the window."""
+    span = [run.cluster, run.queue, site.window.since, site.window.until]
     hours: _Hours = defaultdict(list)
-    for row in site.rows(_FREE, [run.cluster, run.queue, full, until - timedelta(hours=1)]):
+    for row in site.rows(_FREE, span):
         hours[row["hour"]].append(row)
     return hours
 
 
-def _enough(hours: _Hours, gpus: int) -> dict[datetime, list[dict[str, Any]]]:
-    return {
-        hour: rows
-        for hour, rows in hours.items()
-        if sum(row["micro"] for row in rows) >= gpus * 3.6e9
-    }
+def _while_waiting(site: Site, pool: _Hours, run: Run) -> _Hours:
+    """The full hours of the run's wait in which something was free."""
+    until = min(run.start_at or run.end_at or site.window.until, site.window.until)
+    since = max(run.submit_at, site.window.since)
+    hour = since.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    found: _Hours = {}
+    while hour < until - timedelta(hours=1):
+        if hour in pool:
+            found[hour] = pool[hour]
+        hour += timedelta(hours=1)
+    return found
+
+
+def _most_wanted(site: Site, pool: _Hours, waits: list[tuple[float, Run]]) -> dict[datetime, int]:
+    """Hours with enough GPUs free for a job that waited, and the GPUs of the largest such job.
+
+    Two jobs that wait in one hour want the same free GPUs: only the larger one counts.
+    """
+    free = {hour: sum(row["micro"] for row in rows) / 3.6e9 for hour, rows in pool.items()}
+    most: dict[datetime, int] = {}
+    for _, run in waits:
+        for hour in _while_waiting(site, pool, run):
+            if free[hour] >= run.gpus:
+                most[hour] = max(most.get(hour, 0), run.gpus)
+    return most
 
 
 def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft:
     waited, run = waits[0]
-    hours = _free_hours(site, run)
+    pool = _pool_hours(site, run)
+    hours = _while_waiting(site, pool, run)
     free = [sum(row["micro"] for row in rows) / 3.6e9 for rows in hours.values()]
-    most: dict[datetime, tuple[int, list[dict[str, Any]]]] = {}
-    for (
-        _,
-        each,
-    ) in waits:  # two jobs that wait in one hour want the same free GPUs: the larger counts
-        for hour, rows in _enough(_free_hours(site, each), each.gpus).items():
-            most[hour] = max(most.get(hour, (0, rows)), (each.gpus, rows), key=lambda item: item[0])
-    parts = [part for gpus, rows in most.values() for part in _need(site, rows, gpus)]
-    enough = _enough(hours, run.gpus)
+    most = _most_wanted(site, pool, waits)
+    parts = [part for hour, gpus in most.items() for part in _need(site, pool[hour], gpus)]
+    enough = [count for count in free if count >= run.gpus]
     command = site.command("job", run.job_id)
     goal = next((c for c in site.goals.work_class if c.match.fits(**run.facts())), None)
     figures = [

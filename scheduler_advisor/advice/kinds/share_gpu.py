@@ -162,7 +162,7 @@ def _draft(site: Site, found: _Found, small: _Small, rules: dict[str, float]) ->
     runs = sorted(found.runs.values(), key=lambda run: (run.name or "", run.run_id))
     names = sorted({run.label for run in runs})
     facts = [small[run.cluster, run.run_id] for run in runs]
-    held = [part for run in runs for part in site.run_parts(run, "held")]
+    held = site.held_parts(runs)
     command = site.command("job", runs[0].job_id)
     memory = max(f["mem_mib"] for f in facts) / 1024
     return Draft(
