@@ -51,7 +51,7 @@ class Site:
 
     def __init__(self, store, library, scenario):
         self.store, self.scenario = store, scenario
-        self.minute = 0
+        self.minute, self.told = 0, None
         self.source = NvmlSource(
             Nvml.open(library), clock=self.now, monotonic=lambda: self.minute * STEP_S
         )
@@ -69,7 +69,9 @@ class Site:
             except DriverGoneError:
                 continue
             tables = sample_rows(tick, attribution, STEP_S)
-            tables |= inventory_rows(tick.ts, tick.inventory, cpus=64, mem_mib=500_000)
+            if tick.inventory != self.told:  # as the collection does: on change
+                tables |= inventory_rows(tick.ts, tick.inventory, cpus=64, mem_mib=500_000)
+                self.told = tick.inventory
             tables["event"] = self.outages.events(tick)
             tables["holding"] = holding_rows(tick.ts, attribution)
             batch = Batch("c", "n1", "a", "b", self.minute, micros(tick.ts), tables)
