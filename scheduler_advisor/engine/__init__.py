@@ -29,6 +29,7 @@ from scheduler_advisor.engine.policy import (
 )
 from scheduler_advisor.engine.policy_text import PRESETS, from_toml, preset, to_toml
 from scheduler_advisor.engine.simulate import simulate
+from scheduler_advisor.engine.warm import warm
 
 __all__ = [
     "PRESETS",
@@ -60,4 +61,5 @@ __all__ = [
     "preset",
     "simulate",
     "to_toml",
+    "warm",
 ]

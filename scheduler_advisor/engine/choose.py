@@ -112,9 +112,9 @@ def admits(
     """Whether the node, whose whole free GPUs suffice, meets everything else that is asked."""
     if cpu > nodes.table[node, CPU] or mem > nodes.table[node, MEM]:
         return False
-    if flags & EXCLUSIVE and nodes.table[node, TASKS] != 0:
-        return False
-    if flags & DISTINCT and nodes.table[node, MARK] == stamp:
+    if (flags & EXCLUSIVE and nodes.table[node, TASKS] != 0) or (
+        flags & DISTINCT and nodes.table[node, MARK] == stamp
+    ):
         return False
     if milli != 0 and not shared_room(nodes, node, milli, opened):
         return False

@@ -37,7 +37,6 @@ from scheduler_advisor.engine.world import (
     EXCLUSIVE,
     MARK,
     NODE_FAILS,
-    RUNS,
     S_CLASS,
     S_FLAGS,
     S_GPU,
@@ -318,15 +317,14 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
                     held_milli -= less
                     free_milli += give_back(w, rules, p, job)
         for job in range(jobs if rules.gang_timeout != 0 else 0):
-            if p.tasks[job] > 0 and runs.phase[job] != RUNS:
-                if p.since[job] + rules.gang_timeout <= now:
-                    holding += held_so_far(w, p, job, now)
-                    freed = give_back(w, rules, p, job)
-                    held_milli -= freed
-                    free_milli += freed
-                    line = step_out(p, line, job)
-                    p.turn[job] = now
-                    line = line_up(p, line, job)
+            if p.tasks[job] > 0 and p.since[job] + rules.gang_timeout <= now:
+                holding += held_so_far(w, p, job, now)
+                for task in range(p.tasks[job]):
+                    held_milli -= task_milli(w, job, task)
+                free_milli += give_back(w, rules, p, job)
+                line = step_out(p, line, job)
+                p.turn[job] = now
+                line = line_up(p, line, job)
         while arrived < jobs and w.eligible[w.arrival[arrived]] <= now:
             job = w.arrival[arrived]
             arrived += 1
@@ -355,14 +353,10 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
                 size = shapes[shape, S_SIZE]
                 if behind >= 0:
                     behind += 1
-                if selective and held_back(
-                    w.held, w.limits, rows, size, 0, rules.limits, job, now
-                ):
+                if selective and held_back(w.held, w.limits, rows, size, 0, rules.limits, job, now):
                     continue
                 if behind >= 0:
-                    if rules.backfill == NO_BACKFILL or (
-                        rules.depth != 0 and behind > rules.depth
-                    ):
+                    if rules.backfill == NO_BACKFILL or (rules.depth != 0 and behind > rules.depth):
                         break
                     if rules.max_limit != 0 and rows.limit[job] > rules.max_limit:
                         continue

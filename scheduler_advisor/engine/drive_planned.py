@@ -2,7 +2,8 @@
 
 `conservative` makes the plan anew at each pass, in queue order. Only who starts now comes of it,
 so it plans no further than the last queued job that has room now (but those in full: a job that
-starts late pushes others). `conservative-compress` keeps the plan and moves every job forward after a completion.
+starts late pushes others). `conservative-compress` keeps the plan and moves every job forward
+after a completion.
 """
 
 from __future__ import annotations

@@ -209,6 +209,8 @@ def put_tasks(
                 break
             drawn = draw(rules.seed, job, attempt, task, seen)
         if best < 0:
+            for before in range(task):
+                nodes.table[book_.node[entry + before], MARK] = -1
             return False
         book_.node[entry + task] = best
         nodes.table[best, MARK] = stamp

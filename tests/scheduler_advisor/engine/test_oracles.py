@@ -29,9 +29,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("name", "spec", "policy", "column"), EXACT)
-def test_no_start_differs_from_the_independent_simulator(
-    oracle, fleet, name, spec, policy, column
-):
+def test_no_start_differs_from_the_independent_simulator(oracle, fleet, name, spec, policy, column):
     known = oracle(name)
     chosen = preset(policy)
     if "x" in spec:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -123,7 +125,7 @@ def policies(draw, backfills=tuple(Backfill), preemption=False):
 
 IN_ORDER = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY)
 MANY = settings(
-    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 
 
@@ -180,8 +182,6 @@ def test_failures_drains_and_checkpoints(data):
         checkpoint_cost=column(st.integers(0, 2)),
         restore_cost=column(st.integers(0, 2)),
     )
-    from dataclasses import replace
-
     cluster = replace(cluster, outages=data.draw(outages(cluster)))
     same(jobs, cluster, data.draw(policies()))
 
@@ -201,8 +201,6 @@ def test_preemption_by_priority(data):
 @st.composite
 def ruled(draw, jobs, cluster, headroom):
     """Partitions, limits, reservations, headroom and dependencies on top."""
-    from dataclasses import replace
-
     size = len(jobs)
 
     def column(values):
@@ -291,8 +289,6 @@ def test_gang_off_holds_and_deadlocks(data):
     cluster = data.draw(nodes_of(rich=rich))
     jobs = data.draw(jobs_of(rich=rich, shares=rich))
     jobs, cluster = data.draw(ruled(jobs, cluster, headroom=True))
-    from dataclasses import replace
-
     cluster = replace(cluster, reservations=(), outages=data.draw(outages(cluster)))
     chosen = data.draw(policies((Backfill.NONE, Backfill.GREEDY)))
     chosen = replace(chosen, gang=False, gang_timeout_s=data.draw(st.sampled_from([0, 3, 9])))
