@@ -19,6 +19,7 @@ from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.runs import load_runs
 from scheduler_advisor.advice.teams import Teams
 from scheduler_advisor.goals import Goals
+from scheduler_advisor.measurements.checkpoints import CheckpointClass, checkpoint_classes
 from scheduler_advisor.window import Window
 
 HELD = ("used", "lost", "allocated_idle", "allocated_unmeasured", "failed_held", "unattributed")
@@ -127,6 +128,11 @@ class Site:
             "WHERE price IS NOT NULL GROUP BY gpu_model"
         )
         return {row["gpu_model"]: row["price"] for row in found}
+
+    @cached_property
+    def checkpoints(self) -> list[CheckpointClass]:
+        """The checkpoint classes of the window; three kinds look at them."""
+        return checkpoint_classes(self.work, self.window, self.cluster)
 
     def prices(self) -> dict[str, Decimal]:
         """The latest price per GPU-hour of each priced model in the window."""

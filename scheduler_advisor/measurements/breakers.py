@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -114,17 +114,38 @@ class BreakerReport:
 def breakers(work: Work, window: Window, cluster: str | None = None) -> BreakerReport:
     """The small runs that broke up big nodes in the window."""
     span = [window.since, window.until, cluster]
-    waiters: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for waiter in work.rows(_WAITERS, span):
-        waiters[waiter["cluster"]].append(waiter)
+    waiters = _Waiters(work.rows(_WAITERS, span))
     tally = _Tally(window.zone)
     for stretch in work.rows(_STRETCHES, span):
-        tally.add(stretch, _hurt_spans(stretch, waiters[stretch["cluster"]]))
+        tally.add(stretch, _hurt_spans(stretch, waiters.during(stretch)))
     who = {(run["cluster"], run["run_id"]): run for run in work.rows(_RUNS, [cluster])}
     return tally.report(who)
 
 
 _Span = tuple[datetime, datetime]
+
+
+class _Waiters:
+    """Waiting jobs by the days they waited on, so that a stretch looks at few of them."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._days: dict[tuple[str, date], list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            for day in _days(row["since"], row["until"]):
+                self._days[row["cluster"], day].append(row)
+
+    def during(self, stretch: dict[str, Any]) -> list[dict[str, Any]]:
+        """Those that waited on a day of the stretch, each once."""
+        found: dict[int, dict[str, Any]] = {}
+        for day in _days(stretch["since"], stretch["until"]):
+            for row in self._days.get((stretch["cluster"], day), ()):
+                found[id(row)] = row
+        return list(found.values())
+
+
+def _days(since: datetime, until: datetime) -> list[date]:
+    count = (until.date() - since.date()).days + 1
+    return [since.date() + timedelta(days=number) for number in range(count)]
 
 
 def _hurt_spans(stretch: dict[str, Any], waiters: list[dict[str, Any]]) -> list[_Span]:

@@ -12,7 +12,7 @@ from scheduler_advisor.advice.draft import Assumption, Draft, Duty
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.figure import Unit, modelled, observed
-from scheduler_advisor.measurements.checkpoints import CheckpointClass, checkpoint_classes
+from scheduler_advisor.measurements.checkpoints import CheckpointClass
 
 RULE = rule(
     "checkpoint_interval",
@@ -28,7 +28,7 @@ RULE = rule(
 def find(site: Site) -> Iterator[Draft]:
     """One finding per job class with marks and interruptions."""
     rules = RULE.values(site.goals)
-    for found in checkpoint_classes(site.work, site.window, site.cluster):
+    for found in site.checkpoints:
         optimum = found.optimum_interval_s
         if optimum is None or not found.interval_s:
             continue

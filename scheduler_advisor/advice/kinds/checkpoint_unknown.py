@@ -11,7 +11,6 @@ from scheduler_advisor.advice.draft import Draft, Duty
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.figure import Unit, limit, observed
-from scheduler_advisor.measurements.checkpoints import checkpoint_classes
 
 RULE = rule(
     "checkpoint_unknown",
@@ -25,7 +24,7 @@ RULE = rule(
 def find(site: Site) -> Iterator[Draft]:
     """One finding per interrupted job class without a mark."""
     least = RULE.values(site.goals)["min_gpu_hours"]
-    for found in checkpoint_classes(site.work, site.window, site.cluster):
+    for found in site.checkpoints:
         if found.checkpoints or not found.interruptions or found.lost_gpu_hours_bound < least:
             continue
         run = next(run for run in site.runs() if run.run_id in set(found.run_ids))

@@ -13,7 +13,7 @@ from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.figure import Unit, observed
-from scheduler_advisor.measurements.checkpoints import CheckpointClass, checkpoint_classes
+from scheduler_advisor.measurements.checkpoints import CheckpointClass
 
 RULE = rule(
     "lost_work",
@@ -37,9 +37,7 @@ def find(site: Site) -> Iterator[Draft]:
             lost[run.name, run.user_name].append(run)
     if not lost:
         return
-    classes = {
-        (c.name, c.user_name): c for c in checkpoint_classes(site.work, site.window, site.cluster)
-    }
+    classes = {(c.name, c.user_name): c for c in site.checkpoints}
     least = RULE.values(site.goals)["min_gpu_hours"] * 3.6e9
     for key, runs in lost.items():
         draft = _draft(site, runs, classes.get(key))
