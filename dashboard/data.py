@@ -19,10 +19,14 @@ from analytics.health import conflicts as conflict_facts
 from analytics.health import gaps as gap_facts
 from analytics.health import sources as source_facts
 from analytics.health import span as span_facts
+from analytics.questions.queue_at import QueuedJob, queue_at
 from analytics.questions.run_owners import RunOwner, run_owners
 from analytics.reports.stranding_at import Shape, StartAnswer, stranding_at
 from analytics.window import Window
 from dashboard.connection import store_at
+from scheduler_advisor import window as advisor
+from scheduler_advisor.measurements.team_waits import TeamWaits, by_team
+from scheduler_advisor.measurements.waits import JobWait, job_waits
 
 TTL_S = 30
 
@@ -147,6 +151,28 @@ def start(path: str, at: datetime, shape: Shape, cluster: str | None) -> StartAn
 def owners(path: str, run_ids: tuple[str, ...], cluster: str | None) -> dict[str, RunOwner]:
     """Whom runs belong to, by run."""
     return {run.run_id: run for run in run_owners(store_at(path), run_ids, cluster)}
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def queue(path: str, at: datetime, cluster: str | None) -> list[QueuedJob]:
+    """Who waited at ``at``, the first in order first."""
+    return queue_at(store_at(path), at, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def waits(path: str, window: Window, cluster: str | None) -> list[JobWait]:
+    """Every GPU job that became eligible in the window, with its wait."""
+    with store_at(path).work() as work:
+        return job_waits(
+            work, advisor.Window(window.since, window.until, window.time_zone), cluster
+        )
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def team_waits(path: str, window: Window, cluster: str | None) -> list[TeamWaits]:
+    """Waits by team."""
+    with store_at(path).work() as work:
+        return by_team(work, waits(path, window, cluster))
 
 
 def _shown(report: reports.Report) -> Report:

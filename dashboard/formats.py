@@ -80,3 +80,12 @@ def length(span: timedelta, units: tuple[str, str, str] = (" d", " h", " min")) 
     parts = zip((days, hours_, minutes), units, strict=True)
     shown = [f"{count}{unit}" for count, unit in parts if count][:2]
     return " ".join(shown) or f"0{units[2]}"
+
+
+def waited(seconds: float | None, units: tuple[str, str, str]) -> str:
+    """A wait: ``<1 min`` below a minute, then as `length`."""
+    if seconds is None:
+        return ABSENT
+    if seconds < 60:
+        return f"<1{units[2]}"
+    return length(timedelta(seconds=seconds), units)

@@ -17,7 +17,7 @@ from dashboard.words import LANGUAGES, Words
 
 SECTIONS = {
     "app.section_money": ("overview", "advice", "teams"),
-    "app.section_cluster": ("stranding",),
+    "app.section_cluster": ("stranding", "queue"),
     "app.section_trust": ("health",),
 }
 

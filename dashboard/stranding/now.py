@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import datetime, timedelta
 from html import escape
 
 import streamlit as st
@@ -14,22 +13,16 @@ from analytics.reports.stranding_at import Shape as AskedShape
 from dashboard import data
 from dashboard.formats import moment, number
 from dashboard.frame import Page
+from dashboard.instant import asked_moment, pick_moment
 from dashboard.parts.downloads import downloads
 from dashboard.parts.html import Column, heading, show, strong, table, tag
-from dashboard.view import MOST_HOURS_BACK, Shape
+from dashboard.view import Shape
 
 DEFAULT = Shape(8, 1)
 PER_NODE = (1, 2, 4, 8, 16)
 NODES = (1, 2, 4, 8, 16)
 SHOWN = 24
 FAR_SHOWN = 12
-
-
-def asked_moment(page: Page) -> datetime:
-    """The last known instant of the window (just before its end: intervals are half-open), or
-    as many hours before it as the address says."""
-    last = min(page.span.until, page.view.until) - timedelta(microseconds=1)
-    return max(page.span.since, last - timedelta(hours=page.view.hours_back))
 
 
 def start_now(page: Page) -> None:
@@ -55,12 +48,7 @@ def _pick(page: Page, shape: Shape) -> None:
     with right:
         nodes = _choice("shape_nodes", page.words("stranding.nodes"), NODES, shape.nodes)
     with back:
-        if "hours_back" not in st.session_state:
-            st.session_state["hours_back"] = page.view.hours_back
-        hours = st.slider(page.words("stranding.back"), 0, MOST_HOURS_BACK, key="hours_back")
-    if hours != page.view.hours_back:
-        st.query_params["back"] = str(hours)
-        st.rerun()
+        pick_moment(page)
     wanted = Shape(gpus, nodes)
     if wanted != shape:
         st.query_params["shape"] = str(wanted)
@@ -78,11 +66,12 @@ def _choice(key: str, label: str, options: tuple[int, ...], chosen: int) -> int:
 def verdict_text(page: Page, answer: StartAnswer) -> str:
     """ "An 8-GPU job cannot start, because ..." and what would change it."""
     words, shape = page.words, answer.shape
-    job = (
-        words("stranding.job_one", gpus=shape.gpus)
-        if shape.nodes == 1
-        else words("stranding.job_many", gpus=shape.gpus, nodes=shape.nodes)
-    )
+    if shape.nodes > 1:
+        job = words("stranding.job_many", gpus=shape.gpus, nodes=shape.nodes)
+    elif shape.gpus > 1:
+        job = words("stranding.job_one", gpus=shape.gpus)
+    else:
+        job = words("stranding.job_single")
     free = sum(node.free_gpus for node in answer.nodes)
     if answer.verdict == "fits":
         return words("stranding.fits", job=job, free=free)

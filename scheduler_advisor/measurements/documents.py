@@ -14,6 +14,7 @@ from collector.store import Store
 from scheduler_advisor.measurements.breakers import breakers
 from scheduler_advisor.measurements.checkpoints import checkpoint_classes
 from scheduler_advisor.measurements.spread import run_spreads
+from scheduler_advisor.measurements.team_waits import by_team
 from scheduler_advisor.measurements.waits import by_hour, by_queue_and_size, job_waits
 from scheduler_advisor.window import Window
 
@@ -23,12 +24,17 @@ Document = dict[str, Any]
 def waits_document(
     store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool, by: str = "queue"
 ) -> Document:
-    """Waits by ``queue`` and size, or by ``hour`` of the day; or one row per job."""
+    """Waits by ``queue`` and size, by ``hour`` of the day or by ``team``; or one row per job."""
     own = _own(window)
+    entries: Sequence[Any]
     with store.work() as work:
         found = job_waits(work, own, cluster)
-    groups = by_hour(found, own.zone) if by == "hour" else by_queue_and_size(found)
-    entries: Sequence[Any] = found if rows else groups
+        if rows:
+            entries = found
+        elif by == "team":
+            entries = by_team(work, found)
+        else:
+            entries = by_hour(found, own.zone) if by == "hour" else by_queue_and_size(found)
     waiting = sum(not wait.started for wait in found)
     remarks = [f"{waiting} jobs had not started by the end of the window; not in p50, p95, max"]
     return _document(window, entries, remarks if waiting else [])

@@ -41,15 +41,18 @@ def test_a_cluster_without_stranding_says_so(site_store, open_page):
 def test_a_job_cannot_start_because_of_each_node_and_what_would_free_it(site_store, open_page):
     page = open_page(site_store, "stranding", shape="2x1")
     # big-1 is full, big-2 drained, old-1 has 1 of 4 free.
-    assert "A 2-GPU job cannot start, because only 1 GPUs are free in all" in page.text
-    assert "It could if these ended: 103 (eve) (1 GPUs)" in page.text
-    assert "old-1 T4-16 1 1 GPUs short 103 (eve)" in page.text
+    assert (
+        "A job of 2 GPUs on one node cannot start, because too few GPUs are free in all (1)"
+        in page.text
+    )
+    assert "It could if these ended: 103 (eve) (GPUs held: 1)" in page.text
+    assert "old-1 T4-16 1 GPUs missing: 1 103 (eve)" in page.text
     assert "No job's end makes room on 1 more nodes: big-2 (Drained)" in page.text
 
 
 def test_before_the_drain_a_job_would_have_started(site_store, open_page):
     page = open_page(site_store, "stranding", shape="2x1", back="96")
-    assert "Yes: a 2-GPU job would start. 3 GPUs are free in all." in page.text
+    assert "Yes: a job of 2 GPUs on one node would start. GPUs free in all: 3." in page.text
 
 
 def test_choosing_a_shape_goes_into_the_address(site_store, open_page):

@@ -23,12 +23,14 @@ class MeasureQuery(WindowQuery):
 class WaitQuery(MeasureQuery):
     """Waits over a window."""
 
-    by: Literal["queue", "hour"] = Field("queue", description="Queue and size, or hour of day.")
+    by: Literal["queue", "hour", "team"] = Field(
+        "queue", description="Queue and size, hour of day, or team."
+    )
 
 
 @router.get("/waits")
 def waits(request: Request, query: Annotated[WaitQuery, Query()]) -> dict[str, Any]:
-    """How long jobs wait, by queue and size or by hour of the day."""
+    """How long jobs wait, by queue and size, by hour of the day or by team."""
     return _document(request, "waits", query, by=query.by)
 
 
