@@ -19,12 +19,17 @@ from analytics.health import conflicts as conflict_facts
 from analytics.health import gaps as gap_facts
 from analytics.health import sources as source_facts
 from analytics.health import span as span_facts
+from analytics.questions.job_causes import JobCause, job_causes
+from analytics.questions.job_samples import JobSample, job_samples
+from analytics.questions.jobs import JobRecord
+from analytics.questions.jobs import jobs as job_records
 from analytics.questions.queue_at import QueuedJob, queue_at
 from analytics.questions.run_owners import RunOwner, run_owners
 from analytics.reports.stranding_at import Shape, StartAnswer, stranding_at
 from analytics.window import Window
 from dashboard.connection import store_at
 from scheduler_advisor import window as advisor
+from scheduler_advisor.job_card import JobCard, job_card
 from scheduler_advisor.measurements.team_waits import TeamWaits, by_team
 from scheduler_advisor.measurements.waits import JobWait, job_waits
 
@@ -173,6 +178,33 @@ def team_waits(path: str, window: Window, cluster: str | None) -> list[TeamWaits
     """Waits by team."""
     with store_at(path).work() as work:
         return by_team(work, waits(path, window, cluster))
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def jobs(path: str, window: Window, cluster: str | None) -> list[JobRecord]:
+    """Every GPU job that waited or ran in the window."""
+    return job_records(store_at(path), window, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def job(path: str, job_id: str, at: datetime, cluster: str | None) -> JobCard:
+    """A job's card over the ledger as it stands: pages never build it.
+
+    Raises AdvisorError for a job that is not known, or known in several clusters.
+    """
+    return job_card(store_at(path), job_id, at, cluster, account=lambda *_: None)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def samples(path: str, cluster: str, job_id: str, step_s: int) -> list[JobSample]:
+    """What was measured on a job's GPUs, in steps."""
+    return job_samples(store_at(path), cluster, job_id, step_s)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def causes(path: str, cluster: str, job_id: str) -> list[JobCause]:
+    """Free GPU time beside a job."""
+    return job_causes(store_at(path), cluster, job_id)
 
 
 def _shown(report: reports.Report) -> Report:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from analytics.errors import AnalyticsError
 from dashboard.frame import read_page_view
+from dashboard.navigation import remember
 from dashboard.sidebar import SECTIONS, sidebar
 from dashboard.words import Words
 
@@ -35,6 +36,7 @@ pages = {
     for name in names
 }
 page = st.navigation(list(pages.values()), position="hidden")
+remember(pages)
 sidebar(pages, view, words)
 try:
     page.run()

@@ -11,13 +11,14 @@ from streamlit.navigation.page import StreamlitPage
 
 from dashboard import connection, data
 from dashboard.formats import moment
+from dashboard.navigation import PAGE_ONLY
 from dashboard.parts.html import show
 from dashboard.view import ZONES, View
 from dashboard.words import LANGUAGES, Words
 
 SECTIONS = {
     "app.section_money": ("overview", "advice", "teams"),
-    "app.section_cluster": ("stranding", "queue"),
+    "app.section_cluster": ("jobs", "stranding", "queue"),
     "app.section_trust": ("health",),
 }
 
@@ -34,7 +35,7 @@ def sidebar(pages: Mapping[str, StreamlitPage], view: View, words: Words) -> Non
                 st.page_link(
                     pages[name],
                     label=words(f"{name}.nav"),
-                    query_params=view.address(user=None, job=None, **{"class": None}),
+                    query_params=view.address(**PAGE_ONLY),
                     width="stretch",
                 )
         _settings(path, view, words, span)

@@ -38,3 +38,12 @@ def draw(figure: go.Figure, *, key: str, height: int) -> None:
     """Put ``figure`` on the page in the house template."""
     figure.update_layout(template=TEMPLATE, height=height)
     st.plotly_chart(figure, key=key, theme=None, config=_CONFIG)
+
+
+def draw_choice(figure: go.Figure, *, key: str, height: int) -> list[float]:
+    """As `draw`; returns the y of the marks that were clicked since the page was opened."""
+    figure.update_layout(template=TEMPLATE, height=height)
+    state = st.plotly_chart(
+        figure, key=key, theme=None, config=_CONFIG, on_select="rerun", selection_mode="points"
+    )
+    return [point["y"] for point in state.selection.points]

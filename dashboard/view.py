@@ -60,6 +60,8 @@ class View:
     ledger_class: str | None = None
     shape: Shape | None = None
     hours_back: int = 0
+    queue: str | None = None
+    state: str | None = None
     remarks: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @property
@@ -91,6 +93,8 @@ class View:
             "job": self.job,
             "class": self.ledger_class,
             "shape": None if self.shape is None else str(self.shape),
+            "queue": self.queue,
+            "state": self.state,
             "back": str(self.hours_back) if self.hours_back else None,
         } | changes
         return {name: value for name, value in query.items() if value is not None}
@@ -120,6 +124,8 @@ def read_view(query: Mapping[str, str], known_until: datetime | None, today: dat
         job=query.get("job") or None,
         ledger_class=_one_of("class", query, _class, None, remarks),
         shape=_one_of("shape", query, Shape.read, None, remarks),
+        queue=query.get("queue") or None,
+        state=query.get("state") or None,
         hours_back=_one_of("back", query, _hours_back, 0, remarks),
         remarks=tuple(remarks),
     )

@@ -13,23 +13,30 @@ from dashboard.data import Report
 from dashboard.figures import ClassSums, exact, ratio
 from dashboard.formats import hours, money, percent, whole_money
 from dashboard.frame import Page
+from dashboard.navigation import go_to_class
 from dashboard.palette import CLASSES, HELD, NOT_HELD
 from dashboard.parts.html import legend, show
-from dashboard.template import draw
+from dashboard.template import draw, draw_choice
 from dashboard.words import Words
 
 DAILY_PX = 300
 
 
-def waterfall_chart(sums: ClassSums, report: Report, words: Words) -> None:
-    """Installed, minus what nobody held, minus what holders did not use, leaves used."""
+def waterfall_chart(sums: ClassSums, report: Report, page: Page) -> None:
+    """Installed, minus what nobody held, minus what holders did not use, leaves used.
+
+    A click on a bar opens what is behind it.
+    """
+    words = page.words
     axis = (
         words("overview.waterfall_axis", currency=report.currency)
         if sums.cost is not None
         else words("overview.waterfall_axis_hours")
     )
     chosen = steps(sums, report, words)
-    draw(waterfall(chosen, axis), key="waterfall", height=height(chosen))
+    clicked = draw_choice(waterfall(chosen, axis), key="waterfall", height=height(chosen))
+    if clicked:
+        go_to_class(chosen[round(clicked[0])].name, page.view)
     empty = [words(f"class.{name}") for name in CLASSES if not sums.gpu_hours[name]]
     if empty:
         text = words("overview.waterfall_none", classes=", ".join(empty))

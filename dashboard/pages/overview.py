@@ -34,8 +34,14 @@ show(tiles(headline_tiles(head, words), words))
 
 left, right = st.columns([8, 5], gap="large")
 with left:
-    show(heading(words("overview.waterfall"), after=tag("modelled", words)))
-    waterfall_chart(sums, report, words)
+    show(
+        heading(
+            words("overview.waterfall"),
+            words("overview.waterfall_hint"),
+            after=tag("modelled", words),
+        )
+    )
+    waterfall_chart(sums, report, page)
 with right:
     broken_list(page)
     week_table(page, this_week, week_before, report)

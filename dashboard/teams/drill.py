@@ -9,6 +9,7 @@ from dashboard import data
 from dashboard.data import Report
 from dashboard.figures import Row
 from dashboard.frame import Page
+from dashboard.navigation import go
 from dashboard.parts.downloads import downloads
 from dashboard.parts.html import heading, show
 from dashboard.teams.names import team_name
@@ -55,14 +56,19 @@ def _jobs(page: Page, window: Window, team: str) -> None:
     name = user or team_name(team, words)
     hint = words("teams.jobs_shown", shown=len(shown), count=f"{len(rows):,}")
     show(heading(words("teams.drill_jobs", name=name), hint))
-    st.dataframe(
+    chosen = st.dataframe(
         holder_table([str(row["job"] or "–") for row in shown], shown, "job", jobs),
         key=f"job_table_{team}_{user}",
         hide_index=True,
         placeholder="–",
         height=min(400, 38 + 35 * max(1, len(shown))),
         column_config=column_config("job", jobs, words),
+        on_select="rerun",
+        selection_mode="single-row",
     )
+    picked = chosen.selection.rows
+    if picked and shown[picked[0]]["job"] is not None:
+        go("jobs", page.view, job=str(shown[picked[0]]["job"]))
     downloads("jobs", rows, words)
 
 

@@ -8,7 +8,7 @@ from analytics.reports import cost_report, ledger_report
 from analytics.window import Window
 from dashboard.formats import whole_money
 
-PAGES = ("overview", "teams", "health", "stranding", "queue")
+PAGES = ("overview", "teams", "health", "stranding", "queue", "jobs")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_overview_puts_the_last_week_beside_the_one_before(site_store, open_page
 def test_without_a_week_before_nothing_is_compared(site_store, open_page):
     text = open_page(site_store, from_="2026-10-20", to="2026-10-26").text
     assert "no earlier week to compare" in text
-    assert "pp on the 7 days before" not in text
+    assert "last 7 d:" not in text
 
 
 def test_teams_say_who_pays_most_for_a_used_hour(site_store, open_page):

@@ -67,6 +67,8 @@ def test_a_window_that_is_too_long_or_backwards_is_not_shown():
     job=st.none() | st.text(min_size=1),
     ledger_class=st.none() | st.sampled_from(list(CLASSES)),
     shape=st.none() | st.builds(Shape, st.integers(1, 64), st.integers(1, 4096)),
+    queue=st.none() | st.text(min_size=1),
+    state=st.none() | st.text(min_size=1),
     hours_back=st.integers(0, MOST_HOURS_BACK),
 )
 def test_a_link_shows_the_same_view_to_the_next_person(first, days, zone, language, **more):
