@@ -26,6 +26,8 @@ class Settings(BaseSettings):
     ``server``: the address of a service that answers instead of the file. ``goals`` and
     ``delivery``: what matters here and who gets the weekly report, in TOML. ``agent_secret``: a
     file with the secret from which the tokens of node agents are made; without it none are asked.
+    ``slurm_cluster``: the service asks this host's Slurm every ``slurm_every_s`` seconds and keeps
+    what it says under this name; without it only `unstrand import` brings jobs in.
     """
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
@@ -37,6 +39,8 @@ class Settings(BaseSettings):
     goals: Path | None = None
     delivery: Path | None = None
     agent_secret: Path | None = None
+    slurm_cluster: str | None = Field(default=None, min_length=1)
+    slurm_every_s: int = Field(default=300, ge=30)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("db")

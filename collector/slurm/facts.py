@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collector.ingest.runs import retag
 from collector.model import NodeState
 from collector.slurm import cluster_writer, inventory, node_states, run_rules, run_writer
 from collector.slurm.accounting import check_gpu_accounting
@@ -76,6 +77,8 @@ def write(work: Work, facts: SlurmFacts, window: Window, now: datetime) -> Impor
         remarks=(*remarks, *held.remarks, *gone, *_future(until, now)),
         gpu_seconds=_gpu_seconds(runs, held),
     )
+    # Samples that an agent took before this import carry the job's own name until now.
+    retag(work, facts.cluster, since)
     cluster_writer.write_log(work, summary, facts.digest, now)
     return summary
 

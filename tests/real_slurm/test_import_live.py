@@ -7,6 +7,7 @@ import pytest
 
 from collector.errors import ImportRefusedError
 from collector.slurm.importer import import_live
+from unstrand.service.core import Service
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 TABLES = ("node", "job", "job_run", "allocation", "node_state", "reservation")
@@ -150,3 +151,17 @@ def test_a_machine_without_slurm_is_told_what_to_do(store, monkeypatch, tmp_path
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ImportRefusedError, match=r"no such command.*--sacct and --nodes"):
         import_live(store, "lab", hour(), None, now())
+
+
+def test_a_running_service_keeps_asking(live, store, workload):
+    """`unstrand up` with a Slurm cluster set needs no import by hand."""
+    service = Service.over(store, now)
+    service.collector = None
+    service.follow_slurm("lab", timedelta(seconds=30))
+    service.schedule.start()
+    deadline = time.monotonic() + 60
+    while service.schedule.figures["slurm"].last_ok_at is None and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert service.schedule.stop(30)
+    assert service.schedule.figures["slurm"].last_error is None
+    assert store.value("SELECT count(*) FROM job_run WHERE cluster = 'lab'") > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -47,5 +48,7 @@ def serve_until_signal(settings: Settings) -> None:
         goals_file=settings.goals,
         delivery_file=settings.delivery,
         agent_secret_file=settings.agent_secret,
+        slurm_cluster=settings.slurm_cluster,
+        slurm_every=timedelta(seconds=settings.slurm_every_s),
         on_ready=ready,
     )

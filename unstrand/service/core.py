@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from analytics.health.span import store_kind
 from collector.agent.local import LocalCollector
 from collector.ingest.door import AgentDoor
+from collector.ingest.take import prune
+from collector.slurm.importer import import_live
 from collector.store import Store
 from unstrand.schedule import LOOK_EVERY, WeeklyReports
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
@@ -20,6 +22,10 @@ from unstrand.service.schedule import Schedule
 from unstrand.service.writer import Writer
 
 log = logging.getLogger(__name__)
+
+# Longer than the longest time a node's spool can keep a batch (256 MiB at 4 KiB a tick, 15 s apart:
+# eleven days), so that a late repeat is still known.
+BATCHES_KEPT = timedelta(days=14)
 
 
 @dataclass(slots=True)
@@ -64,9 +70,21 @@ class Service:
             store, clock, goals_file, delivery_file, account=lambda _: keeper.everything()
         )
         service.schedule.every(LOOK_EVERY, "weekly_report", weekly.run_if_due)
+        service.schedule.every(timedelta(days=1), "forget_batches", service.forget_batches)
         if store_kind(store) != "demo":
             service.collector = local_collector(service.writer, clock)
         return service
+
+    def follow_slurm(self, cluster: str, every: timedelta) -> None:
+        """Take in what this host's Slurm says, now and then every ``every``."""
+        self.schedule.every(
+            every, "slurm", lambda: import_live(self.store, cluster, None, None, self.clock())
+        )
+
+    def forget_batches(self) -> None:
+        """Batches so old that no spool can send them again need not be remembered."""
+        with self.store.work() as work:
+            prune(work, self.clock() - BATCHES_KEPT)
 
     def refresh_ledger(self) -> None:
         """Account for new facts, then work out the figures that Prometheus reads."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from collector.errors import StoreBusyError
@@ -31,6 +31,8 @@ def serve(  # noqa: PLR0913 - what an installation may set
     goals_file: Path | None = None,
     delivery_file: Path | None = None,
     agent_secret_file: Path | None = None,
+    slurm_cluster: str | None = None,
+    slurm_every: timedelta = timedelta(minutes=5),
     clock: Callable[[], datetime] = utc_now,
     on_ready: Callable[[str], None] = lambda url: None,
 ) -> None:
@@ -51,6 +53,8 @@ def serve(  # noqa: PLR0913 - what an installation may set
             delivery_file=delivery_file,
         )
         service.agents = agents
+        if slurm_cluster is not None:
+            service.follow_slurm(slurm_cluster, slurm_every)
         stack.callback(service.stop)
         stack.enter_context(announced(path, url))
         run_server(

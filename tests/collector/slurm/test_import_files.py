@@ -76,3 +76,24 @@ def test_a_name_with_delimiter_and_letters_beyond_ascii_stays_as_it_is(site):
 def test_a_header_line_is_no_row(site, header):
     site.rows, site.header = [site.run()], header
     assert site.take_in().kept["job_run"] == 1
+
+
+def test_samples_taken_before_the_import_get_the_run_that_held_them(site):
+    """The agent knows a job by its id only, until the scheduler's facts come in."""
+    with site.store.work() as work:
+        work.append(
+            "sample",
+            {
+                "cluster": ["c"] * 3,
+                "node": ["gn02", "gn03", "gn03"],
+                "run_id": ["slurm:4003", "slurm:4003", "slurm:9999"],
+                "ts": [at(1793482000), at(1793487000), at(1793487000)],
+                "step_s": [15.0] * 3,
+                "source": ["test"] * 3,
+            },
+        )
+    site.take_in(sacct=SAMPLE, nodes=NODES)
+    tagged = site.store.rows(
+        "SELECT attempt FROM sample LEFT JOIN job_run USING (cluster, run_id) ORDER BY attempt"
+    )
+    assert [row["attempt"] for row in tagged] == [1, 2, None]
