@@ -15,7 +15,7 @@ ONE = np.int64(1)
 ALL = np.int64(-1)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _cttz(typing_context: Any, word: Any) -> Any:
     """llvm's count of trailing zeros; numba offers no function for it that is plain Python too."""
 
@@ -39,10 +39,11 @@ def _lowest_plain(word: int) -> int:
 
 @leaf
 def _lowest_compiled(word: int) -> int:
-    return _cttz(word)  # type: ignore[no-any-return]
+    return _cttz(word)  # type: ignore[call-arg]
 
 
-lowest = _lowest_plain if config.DISABLE_JIT else _lowest_compiled
+_PLAIN: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
+lowest = _lowest_plain if _PLAIN else _lowest_compiled
 
 
 @leaf

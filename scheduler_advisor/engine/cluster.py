@@ -40,8 +40,10 @@ class Cluster:
         for column in ("gpus", "cpu_milli", "mem_mib", "gpu_model", "leaf", "features"):
             if len(getattr(self, column)) != len(self.names):
                 raise ClusterError(f"cluster: {column} has not one value per node")
-        for rule in (*self.partitions, *self.reservations):
-            self._known(rule.name, rule.nodes)
+        for part in self.partitions:
+            self._known(part.name, part.nodes)
+        for held in self.reservations:
+            self._known(held.name, held.nodes)
         for outage in self.outages:
             self._known("outage", (outage.node,))
 
@@ -149,7 +151,9 @@ class Cluster:
 
 
 def _fresh_names(cluster: Cluster, count: int) -> tuple[str, ...]:
-    taken, names, number = set(cluster.names), [], 0
+    taken = set(cluster.names)
+    names: list[str] = []
+    number = 0
     while len(names) < count:
         if (name := f"added{number:05d}") not in taken:
             names.append(name)

@@ -2,8 +2,8 @@
 
 `conservative` makes the plan anew at each pass, in queue order. Only who starts now comes of it,
 so it plans no further than the last queued job that has room now (but those in full: a job that
-starts late pushes others). `conservative-compress` keeps the plan and moves every job forward
-after a completion.
+starts late pushes others). On a pool whose limits are exact the plan stays true and is kept.
+`conservative-compress` keeps the plan and moves every job forward after a completion.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ def drive_planned(
     ends, first_rank, placed = w.ends, w.first_rank, w.scratch
     jobs = len(arrival)
     plain, interruptible = rules.plain_sizes, rules.interruptible
-    keeps = rules.backfill == COMPRESS
+    compresses = rules.backfill == COMPRESS
+    keeps = compresses or rules.exact != 0
     selective = rules.limits != 0 or rules.reservations != 0
     now = -(1 << 60)
     arrived = 0
@@ -220,7 +221,7 @@ def drive_planned(
             full = True
             if rules.dependencies != 0:
                 waiting += free_children(family, rows, queue, rank_of, eligible, job, now)
-            if keeps:
+            if compresses:
                 rank = next_rank(queue, 0)
                 while rank != NONE:
                     other = at_rank[rank]

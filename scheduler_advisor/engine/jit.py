@@ -34,13 +34,14 @@ def sources_digest() -> str:
 def _cache_folder() -> str | None:
     """Beside the engine, where that can be written; else numba finds a place of its own."""
     folder = _HERE / "__pycache__"
-    if config.CACHE_DIR or not os.access(folder if folder.is_dir() else _HERE, os.W_OK):
+    given: str = config.CACHE_DIR  # type: ignore[attr-defined]
+    if given or not os.access(folder if folder.is_dir() else _HERE, os.W_OK):
         return None
     return str(folder / f"kernels-{sources_digest()}")
 
 
 if folder := _cache_folder():
-    config.CACHE_DIR = folder
+    config.CACHE_DIR = folder  # type: ignore[attr-defined]
 
 
 def kernel(function: F) -> F:

@@ -177,8 +177,8 @@ def _build(cls: type[Jobs], given: Mapping[str, Any]) -> Jobs:
     ids = given.get("job_id")
     jobs = cls(
         job_id=_ids(ids) if ids is not None else np.arange(size).astype(str),
-        **ints,
-        **{name: Named.of(given.get(name), size) for name in NAMED},
+        **ints,  # type: ignore[arg-type]
+        **{name: Named.of(given.get(name), size) for name in NAMED},  # type: ignore[arg-type]
         parent_of=np.asarray(given.get("parent_of", ()), np.int64).reshape(-1, 2),
         raised_limits=int(np.count_nonzero(limit < ints["run"])),
     )

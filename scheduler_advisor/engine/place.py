@@ -82,7 +82,7 @@ def take_general(
         mem = nodes.table[node, MEM]
         milli = 0
     nodes.table[node, TASKS] += 1
-    held = 0 * ONE
+    held: Any = 0 * ONE
     if milli != 0:
         best = 0
         best_left = WHOLE + 1
@@ -160,7 +160,7 @@ def move_task(
     if shapes[shape, S_PLAIN] != 0:
         take_plain(nodes, buckets, most, node, -sign * gpu, -sign * cpu, -sign * mem)
     else:
-        held = book.gpu[entry + task] if shares != 0 else 0 * ONE
+        held: Any = book.gpu[entry + task] if shares != 0 else 0 * ONE
         milli = 0 if rest else shapes[shape, S_MILLI]
         flags = shapes[shape, S_FLAGS]
         move_general(nodes, buckets, most, shares, node, gpu, cpu, mem, milli, flags, held, sign)

@@ -200,6 +200,25 @@ def _rules(
         most=most,
         plain_sizes=int(not cluster.outages and not (jobs.exclusive > 0).any()),
         dependencies=int(len(jobs.parent_of) > 0),
+        exact=int(_exact(jobs, cluster, policy)),
+    )
+
+
+def _exact(jobs: Jobs, cluster: Cluster, policy: Policy) -> bool:
+    """True where a plan once made stays true: every job ends when it was believed to, arrivals
+    come last, and nothing else can change it. On one node only: with several, a plan made anew
+    may choose another node for the same start."""
+    return bool(
+        policy.backfill is Backfill.CONSERVATIVE
+        and len(cluster) == 1
+        and policy.order is Order.FIFO
+        and not (policy.backfill_depth or policy.backfill_max_limit_s)
+        and not (cluster.outages or cluster.limits or cluster.reservations or cluster.partitions)
+        and not len(jobs.parent_of)
+        and np.array_equal(jobs.limit, jobs.run)
+        and np.array_equal(jobs.eligible, jobs.submit)
+        and (jobs.run > 0).all()
+        and not jobs.checkpoint_cost.any()
     )
 
 
@@ -223,13 +242,15 @@ def _ranks(
 
 def _order_key(jobs: Jobs, policy: Policy) -> Ints:
     """What the order goes by; smaller is earlier."""
-    return {
-        Order.FIFO: lambda: np.zeros(len(jobs), np.int64),
-        Order.PRIORITY: lambda: -jobs.priority,
-        Order.LARGEST_FIRST: lambda: -asked(jobs),
-        Order.SJF_LIMIT: lambda: jobs.limit,
-        Order.SJF_TRUE: lambda: jobs.run,
-    }[policy.order]()
+    if policy.order is Order.PRIORITY:
+        return -jobs.priority
+    if policy.order is Order.LARGEST_FIRST:
+        return -asked(jobs)
+    if policy.order is Order.SJF_LIMIT:
+        return jobs.limit
+    if policy.order is Order.SJF_TRUE:
+        return jobs.run
+    return np.zeros(len(jobs), np.int64)
 
 
 def order_bands(jobs: Jobs, cluster: Cluster, policy: Policy) -> Ints:

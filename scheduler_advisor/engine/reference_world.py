@@ -192,8 +192,8 @@ def jobs_of(jobs: Jobs, cluster: Cluster, policy: Policy, keys: list[tuple[int, 
         need = Need(size, milli, cpu, mem, exclusive=exclusive)
         needs = [need] * int(jobs.tasks[index])
         if rest:
-            share = [-(-amount * rest // size) for amount in (cpu, mem)]
-            needs.append(Need(rest, 0, *share, rest=True, exclusive=exclusive))
+            rest_cpu, rest_mem = (-(-amount * rest // size) for amount in (cpu, mem))
+            needs.append(Need(rest, 0, rest_cpu, rest_mem, rest=True, exclusive=exclusive))
         made.append(
             Job(
                 index,

@@ -179,3 +179,4 @@ class Rules(NamedTuple):
     most: int  # GPUs of the largest node
     plain_sizes: int  # 1 where a job always holds what it asks for, on nodes that are up
     dependencies: int
+    exact: int  # 1 where every limit is the run time and nothing but arrivals changes a plan

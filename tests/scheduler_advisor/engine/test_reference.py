@@ -138,6 +138,16 @@ def test_a_pool_of_gpus(data):
 
 @MANY
 @given(st.data())
+def test_a_pool_whose_limits_are_exact_keeps_its_plan(data):
+    jobs = data.draw(jobs_of(rich=False))
+    run = jobs.run + 1
+    jobs = jobs.changed(run=run, limit=run)
+    policy = Policy(backfill=Backfill.CONSERVATIVE)
+    same(jobs, Cluster.pool(data.draw(st.integers(1, 12))), policy)
+
+
+@MANY
+@given(st.data())
 def test_equal_nodes(data):
     same(data.draw(jobs_of(rich=False)), data.draw(nodes_of(rich=False)), data.draw(policies()))
 
