@@ -19,10 +19,13 @@ from analytics.health import conflicts as conflict_facts
 from analytics.health import gaps as gap_facts
 from analytics.health import sources as source_facts
 from analytics.health import span as span_facts
+from analytics.questions.device_health import NodeHealth, device_health
+from analytics.questions.fleet_map import FleetCell, fleet_map
 from analytics.questions.job_causes import JobCause, job_causes
 from analytics.questions.job_samples import JobSample, job_samples
 from analytics.questions.jobs import JobRecord
 from analytics.questions.jobs import jobs as job_records
+from analytics.questions.mig_layout import MigInstance, mig_layout
 from analytics.questions.queue_at import QueuedJob, queue_at
 from analytics.questions.run_owners import RunOwner, run_owners
 from analytics.reports.stranding_at import Shape, StartAnswer, stranding_at
@@ -205,6 +208,24 @@ def samples(path: str, cluster: str, job_id: str, step_s: int) -> list[JobSample
 def causes(path: str, cluster: str, job_id: str) -> list[JobCause]:
     """Free GPU time beside a job."""
     return job_causes(store_at(path), cluster, job_id)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def fleet(path: str, window: Window, step_h: int, cluster: str | None) -> list[FleetCell]:
+    """What every node's GPUs were in, in steps of hours."""
+    return fleet_map(store_at(path), window, step_h, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def node_health(path: str, window: Window, cluster: str | None) -> list[NodeHealth]:
+    """Faults, memory errors, slowed clocks and temperature by node."""
+    return device_health(store_at(path), window, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def mig(path: str, at: datetime, cluster: str | None) -> list[MigInstance]:
+    """How boards were cut into MIG instances."""
+    return mig_layout(store_at(path), at, cluster)
 
 
 def _shown(report: reports.Report) -> Report:

@@ -19,7 +19,7 @@ _PAGE_OF_CLASS = {
     "policy_blocked": "queue",
     "unknown": "health",
 }
-OTHERWISE = "stranding"
+OTHERWISE = "fleet"
 
 
 def remember(pages: Mapping[str, StreamlitPage]) -> None:

@@ -7,28 +7,34 @@ from collections.abc import Sequence
 Box = tuple[float, float, float, float]
 # Share of the plot that a letter and a line take, at the size at which the chart is drawn.
 LETTER, LINE = 0.0115, 0.05
+# The plot is wider than tall: a round bubble takes this much more of its height.
+TALL = 1.7
 SIDES = ("middle right", "top center", "bottom center", "middle left")
 
 
 def sides(places: Sequence[tuple[float, float, float]], names: Sequence[str]) -> list[str]:
     """For each bubble (x, y, radius; shares of the plot) the first side where its name is free.
 
-    Where no side is free the first one is taken; the hover text names it all the same.
+    Where every side lies on a bubble, one that lies on no other name; else the first one: the
+    hover text names it all the same.
     """
-    taken: list[Box] = [(x - r, y - r, x + r, y + r) for x, y, r in places]
+    circles = [_circle(*place) for place in places]
+    names_at: list[Box] = []
     chosen = []
     for (x, y, radius), name in zip(places, names, strict=True):
         boxes = {side: _box(side, x, y, radius, name) for side in SIDES}
-        own = (x - radius, y - radius, x + radius, y + radius)
-        free = [
-            side
-            for side, box in boxes.items()
-            if _inside(box) and not any(_meet(box, other) for other in taken if other != own)
-        ]
-        side = free[0] if free else SIDES[0]
-        taken.append(boxes[side])
+        inside = [side for side in SIDES if _inside(boxes[side])] or list(SIDES)
+        unnamed = [s for s in inside if not any(_meet(boxes[s], other) for other in names_at)]
+        own = _circle(x, y, radius)
+        free = [s for s in unnamed if not any(_meet(boxes[s], c) for c in circles if c != own)]
+        side = (free or unnamed or inside)[0]
+        names_at.append(boxes[side])
         chosen.append(side)
     return chosen
+
+
+def _circle(x: float, y: float, radius: float) -> Box:
+    return (x - radius, y - radius * TALL, x + radius, y + radius * TALL)
 
 
 def _box(side: str, x: float, y: float, radius: float, name: str) -> Box:
@@ -37,7 +43,7 @@ def _box(side: str, x: float, y: float, radius: float, name: str) -> Box:
         return (x + radius, y - LINE / 2, x + radius + width, y + LINE / 2)
     if side == "middle left":
         return (x - radius - width, y - LINE / 2, x - radius, y + LINE / 2)
-    bottom = y + radius if side == "top center" else y - radius - LINE
+    bottom = y + radius * TALL if side == "top center" else y - radius * TALL - LINE
     return (x - width / 2, bottom, x + width / 2, bottom + LINE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-PAGES = ("overview", "teams", "health", "stranding", "queue", "jobs")
+PAGES = ("overview", "teams", "health", "stranding", "queue", "jobs", "fleet")
 
 
 @pytest.mark.parametrize("name", PAGES)

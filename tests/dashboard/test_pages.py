@@ -8,7 +8,7 @@ from analytics.reports import cost_report, ledger_report
 from analytics.window import Window
 from dashboard.formats import whole_money
 
-PAGES = ("overview", "teams", "health", "stranding", "queue", "jobs")
+PAGES = ("overview", "teams", "health", "stranding", "queue", "jobs", "fleet")
 
 
 @pytest.fixture

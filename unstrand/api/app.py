@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from unstrand.api import (
     advice,
     books,
+    cluster,
     docs,
     errors,
     health,
@@ -34,7 +35,7 @@ def api_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for part in (status, reports, ingest, measurements, advice, books, health):
+    for part in (status, reports, ingest, measurements, advice, books, health, cluster):
         app.include_router(part.router)
     docs.install(app)
     return app
