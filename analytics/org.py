@@ -3,16 +3,15 @@ centre."""
 
 from __future__ import annotations
 
-import csv
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from io import StringIO
 from typing import Any
 
 from analytics.errors import OrgMapError
+from analytics.sheet import read_sheet
 from analytics.window import EPOCH, parse_time
 from collector.store import Work
 
@@ -51,17 +50,8 @@ def read_mappings(text: str, name: str) -> list[Mapping]:
 
     Raises OrgMapError with file, line and remedy.
     """
-    rows = csv.DictReader(StringIO(text.removeprefix("\ufeff")))
-    missing = {"key_kind", "key_value", "team"} - set(rows.fieldnames or ())
-    if missing:
-        raise OrgMapError(f"{name}: the header lacks {', '.join(sorted(missing))}")
-    found = []
-    for row in rows:
-        try:
-            found.append(_from_row({k: (v or "").strip() for k, v in row.items() if k}, name))
-        except (OrgMapError, ValueError) as error:
-            raise OrgMapError(f"{name} line {rows.line_num}: {error}") from error
-    return found
+    needed = {"key_kind", "key_value", "team"}
+    return read_sheet(text, name, needed, OrgMapError, lambda row: _from_row(row, name))
 
 
 def _from_row(row: dict[str, str], name: str) -> Mapping:
@@ -69,21 +59,37 @@ def _from_row(row: dict[str, str], name: str) -> Mapping:
         raise OrgMapError(f"key_kind {row['key_kind']!r}: use one of {', '.join(KEY_KINDS)}")
     if not row["key_value"] or not row["team"]:
         raise OrgMapError("key_value and team must not be empty")
-    ppm = int(row["ratio_ppm"]) if row.get("ratio_ppm") else None
-    if ppm is None:
-        ppm = round(float(row["ratio"]) * WHOLE_PPM) if row.get("ratio") else WHOLE_PPM
+    since = parse_time(row["valid_from"]) if row.get("valid_from") else EPOCH
+    until = parse_time(row["valid_to"]) if row.get("valid_to") else None
+    if until is not None and until <= since:
+        raise OrgMapError("valid_to must lie after valid_from")
     return Mapping(
         key_kind=row["key_kind"],
         key_value=row["key_value"],
         team=row["team"],
         project=row.get("project") or None,
         cost_center=row.get("cost_center") or None,
-        ratio_ppm=ppm,
-        valid_from=parse_time(row["valid_from"]) if row.get("valid_from") else EPOCH,
-        valid_to=parse_time(row["valid_to"]) if row.get("valid_to") else None,
+        ratio_ppm=_ratio_ppm(row),
+        valid_from=since,
+        valid_to=until,
         cluster=row.get("cluster") or None,
         source=name,
     )
+
+
+def _ratio_ppm(row: dict[str, str]) -> int:
+    exact, share = row.get("ratio_ppm"), row.get("ratio")
+    if not exact and not share:
+        return WHOLE_PPM
+    try:
+        ppm = int(exact) if exact else round(float(share or 0) * WHOLE_PPM)
+    except (ValueError, OverflowError) as error:
+        raise OrgMapError(
+            f"share {(exact or share)!r} is no number: write ratio 0.6, or ratio_ppm 600000"
+        ) from error
+    if not 0 < ppm <= WHOLE_PPM:
+        raise OrgMapError(f"share {exact or share}: it must lie above 0 and up to 1")
+    return ppm
 
 
 def load_mappings(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from importlib import resources
-from io import StringIO
 from typing import Any
 
 from analytics.errors import PriceError
+from analytics.sheet import read_sheet
 from analytics.window import EPOCH, parse_time
 from collector.store import Work
 
@@ -68,6 +67,7 @@ class Price:
 
 def _problem(price: Price) -> str | None:
     checks = (
+        (not price.gpu_model, "gpu_model is empty: name the model as `price list` does"),
         (price.kind not in KINDS, f"kind {price.kind!r}: use one of {', '.join(KINDS)}"),
         (price.unit != UNIT, f"unit {price.unit!r}: only {UNIT} (divide a node or month price)"),
         (
@@ -92,25 +92,17 @@ def read_prices(text: str, name: str) -> list[Price]:
 
     Raises PriceError with file, line and remedy; nothing of a broken file is returned.
     """
-    rows = csv.DictReader(StringIO(text.removeprefix("\ufeff")))
-    missing = {"gpu_model", "amount", "currency"} - set(rows.fieldnames or ())
-    if missing:
-        raise PriceError(f"{name}: the header lacks {', '.join(sorted(missing))}")
-    prices = []
-    for row in rows:
-        if not (row["amount"] or "").strip():
-            continue  # a blank is not known, which is not a price
-        try:
-            prices.append(_from_row({k: (v or "").strip() for k, v in row.items() if k}, name))
-        except (PriceError, InvalidOperation, ValueError) as error:
-            raise PriceError(f"{name} line {rows.line_num}: {error}") from error
-    return prices
+    needed = {"gpu_model", "amount", "currency"}
+    found = read_sheet(text, name, needed, PriceError, lambda row: _from_row(row, name))
+    return [price for price in found if price is not None]
 
 
-def _from_row(row: dict[str, str], name: str) -> Price:
+def _from_row(row: dict[str, str], name: str) -> Price | None:
+    if not row["amount"]:
+        return None  # a blank is not known, which is not a price
     return Price(
         gpu_model=row["gpu_model"],
-        amount=Decimal(row["amount"]),
+        amount=_amount(row["amount"]),
         currency=row["currency"],
         kind=row.get("kind") or "contracted",
         source=row.get("source") or name,
@@ -122,6 +114,16 @@ def _from_row(row: dict[str, str], name: str) -> Price:
         free=(row.get("free") or "").lower() in ("true", "yes", "1"),
         retrieved_on=date.fromisoformat(row["retrieved_on"]) if row.get("retrieved_on") else None,
     )
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount >= _MAX_AMOUNT:
+        raise PriceError(f"amount {text!r} is no number below {_MAX_AMOUNT}: write 2.50")
+    return amount
 
 
 def shipped_prices() -> list[Price]:

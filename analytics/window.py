@@ -33,7 +33,10 @@ def parse_time(text: str) -> datetime:
         raise WindowError(
             f"{text!r} is no time: write 2026-10-05 or 2026-10-05T13:00:00Z"
         ) from error
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    try:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError as error:
+        raise WindowError(f"{text!r} lies outside the years 1 to 9999 in UTC") from error
 
 
 @dataclass(frozen=True, slots=True)
