@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from analytics.ledger.kernel.compiled import leaf
 from analytics.ledger.kernel.state import (
     C_CPU_REQUEST,
     C_FILLABLE,
@@ -27,9 +27,12 @@ from analytics.ledger.kernel.state import (
     Pools,
     View,
 )
-from analytics.ledger.kernel.walk import fits, room_for
+from analytics.ledger.kernel.walk import ALL, fits, room_for
 
 NEVER = 2**62
+# Typed, since numba compiles a function anew for every plain number that it is given.
+TAKE: Array = np.int64(1)
+GIVE_BACK: Array = np.int64(-1)
 
 
 class Running(NamedTuple):
@@ -51,7 +54,17 @@ class Later(NamedTuple):
     room: View
 
 
-@njit(cache=True)
+class FillScratch(NamedTuple):
+    """Room to work in: two copies of the cluster, and three counts per pool."""
+
+    here: Later
+    later: Later
+    waiting: Array
+    placed: Array
+    filled: Array
+
+
+@leaf
 def _waits(code: int) -> bool:
     return bool(
         code == C_GANG
@@ -62,21 +75,19 @@ def _waits(code: int) -> bool:
     )
 
 
-@njit(cache=True)
-def _copy(nodes: Nodes, view: View, left: Array) -> Later:
-    held = Nodes(
-        nodes.failed, nodes.drained, nodes.covered, nodes.cpu_used.copy(), nodes.mem_used.copy(),
-        nodes.cpu_total, nodes.mem_total, nodes.pool_lo, nodes.pool_hi, nodes.kept_lo,
-        nodes.kept_hi,
-    )  # fmt: skip
-    order = np.arange(left.shape[0])
-    return Later(held, View(view.avail, view.usable, left, order, view.node_free, view.allowed))
+@leaf
+def _reset(later: Later, nodes: Nodes, left: Array) -> None:
+    for m in range(nodes.cpu_used.shape[0]):
+        later.nodes.cpu_used[m] = nodes.cpu_used[m]
+        later.nodes.mem_used[m] = nodes.mem_used[m]
+    for p in range(left.shape[0]):
+        later.room.left[p] = left[p]
 
 
-@njit(cache=True)
-def _after(nodes: Nodes, pools: Pools, view: View, running: Running, until: int) -> Later:
+@leaf
+def _after(later: Later, nodes: Nodes, avail: Array, running: Running, until: int) -> None:
     """Free resources once every run with an estimated end of at most ``until`` has gone."""
-    later = _copy(nodes, view, view.avail.copy())
+    _reset(later, nodes, avail)
     for r in range(running.pool.shape[0]):
         if running.ends[r] > until:
             break
@@ -86,43 +97,47 @@ def _after(nodes: Nodes, pools: Pools, view: View, running: Running, until: int)
             later.nodes.mem_used[m] -= running.mem[r]
             if running.gpus[r] > 0 and nodes.failed[m] == 0 and nodes.drained[m] == 0:
                 later.room.left[running.pool[r]] += running.gpus[r]
-    return later
 
 
-@njit(cache=True)
+@leaf
 def _head_fits(later: Later, pools: Pools, jobs: Jobs, head: int) -> bool:
     size = pools.node.shape[0]
-    return fits(later.nodes, pools, jobs, head, later.room, size, (True, True, True))
+    return fits(later.nodes, pools, jobs, head, later.room, size, ALL)
 
 
-@njit(cache=True)
-def shadow(nodes: Nodes, pools: Pools, jobs: Jobs, head: int, view: View, running: Running) -> int:
-    """The first time at which the head fits if every run uses its limit; NEVER = limits do not
-    tell."""
+@leaf
+def shadow(
+    later: Later, nodes: Nodes, pools: Pools, jobs: Jobs, head: int, avail: Array, running: Running
+) -> int:
+    """The first time at which the head fits if every run uses its limit, with ``later`` as it is
+    then; NEVER = limits do not tell."""
     lo, hi = 0, 0
     for r in range(running.ends.shape[0]):
         if running.ends[r] < NEVER:
             hi = r + 1
-    if hi == 0 or not _head_fits(
-        _after(nodes, pools, view, running, running.ends[hi - 1]), pools, jobs, head
-    ):
+    if hi == 0:
         return NEVER
     hi -= 1
+    _after(later, nodes, avail, running, running.ends[hi])
+    if not _head_fits(later, pools, jobs, head):
+        return NEVER
     while lo < hi:
         mid = (lo + hi) // 2
-        if _head_fits(_after(nodes, pools, view, running, running.ends[mid]), pools, jobs, head):
+        _after(later, nodes, avail, running, running.ends[mid])
+        if _head_fits(later, pools, jobs, head):
             hi = mid
         else:
             lo = mid + 1
+    _after(later, nodes, avail, running, running.ends[lo])
     return int(running.ends[lo])
 
 
-@njit(cache=True)
+@leaf
 def _place(now: Later, pools: Pools, jobs: Jobs, j: int, placed: Array) -> bool:
     """Put job ``j`` on the waiting GPUs, node by node in name order; False where it does not
     fit."""
     size = pools.node.shape[0]
-    if not fits(now.nodes, pools, jobs, j, now.room, size, (True, True, True)):
+    if not fits(now.nodes, pools, jobs, j, now.room, size, ALL):
         return False
     placed[:] = 0
     full, rest = jobs.full[j], jobs.rest[j]
@@ -146,48 +161,54 @@ def _place(now: Later, pools: Pools, jobs: Jobs, j: int, placed: Array) -> bool:
     return False
 
 
-@njit(cache=True)
-def _take(later: Later, pools: Pools, jobs: Jobs, j: int, placed: Array, sign: int) -> None:
+@leaf
+def _take(later: Later, jobs: Jobs, node_of: Array, j: int, placed: Array, sign: int) -> None:
     for p in range(placed.shape[0]):
         if placed[p] > 0:
-            m = pools.node[p]
+            m = node_of[p]
             later.room.left[p] -= sign * placed[p]
             later.nodes.cpu_used[m] += sign * jobs.cpu[j]
             later.nodes.mem_used[m] += sign * jobs.mem[j]
 
 
-@njit(cache=True)
+@leaf
+def _head_of(claims: Claims, queue: tuple[Array, int], waiting: Array) -> int:
+    """Count per pool what waits; the first place in the queue that waits for any of it."""
+    rank = queue[1]
+    for p in range(waiting.shape[0]):
+        waiting[p] = 0
+        for c in range(claims.n[p]):
+            if _waits(claims.code[p, c]):
+                waiting[p] += claims.gpus[p, c]
+                for q in range(rank):
+                    if queue[0][q] == claims.job[p, c]:
+                        rank = q
+                        break
+    return int(rank)
+
+
+@leaf
 def fill(
     nodes: Nodes,
     pools: Pools,
     jobs: Jobs,
     queue: tuple[Array, int],
-    view: View,
+    avail: Array,
     claims: Claims,
     running: Running,
     now: int,
+    scratch: FillScratch,
 ) -> None:
     """Add the fillable part of what waits to the claims."""
-    size = pools.node.shape[0]
-    waiting = np.zeros(size, np.int64)
-    head = -1
-    rank = NEVER
-    for p in range(size):
-        for c in range(claims.n[p]):
-            if _waits(claims.code[p, c]):
-                waiting[p] += claims.gpus[p, c]
-                for q in range(queue[1]):
-                    if queue[0][q] == claims.job[p, c]:
-                        if q < rank:
-                            rank, head = q, queue[0][q]
-                        break
-    if head < 0 or rank + 1 >= queue[1]:
+    here, later, waiting = scratch.here, scratch.later, scratch.waiting
+    placed, filled = scratch.placed, scratch.filled
+    rank = _head_of(claims, queue, waiting)
+    if rank + 1 >= queue[1]:
         return
-    here = _copy(nodes, view, waiting.copy())
-    placed = np.zeros(size, np.int64)
-    filled = np.zeros(size, np.int64)
+    head = queue[0][rank]
+    _reset(here, nodes, waiting)
+    filled[:] = 0
     deadline = -1
-    later = here
     for q in range(rank + 1, queue[1]):
         j = queue[0][q]
         if (
@@ -197,19 +218,19 @@ def fill(
         ):
             continue
         if deadline < 0:
-            deadline = shadow(nodes, pools, jobs, head, view, running)
+            deadline = shadow(later, nodes, pools, jobs, head, avail, running)
             if deadline == NEVER:
                 return
-            later = _after(nodes, pools, view, running, deadline)
         ends = jobs.limit_us[j] > 0 and now + jobs.limit_us[j] <= deadline
         if not ends:
-            _take(later, pools, jobs, j, placed, 1)
+            _take(later, jobs, pools.node, j, placed, TAKE)
             if not _head_fits(later, pools, jobs, head):
-                _take(later, pools, jobs, j, placed, -1)
+                _take(later, jobs, pools.node, j, placed, GIVE_BACK)
                 continue
-        _take(here, pools, jobs, j, placed, 1)
-        filled += placed
-    for p in range(size):
+        _take(here, jobs, pools.node, j, placed, TAKE)
+        for p in range(filled.shape[0]):
+            filled[p] += placed[p]
+    for p in range(filled.shape[0]):
         if filled[p] > 0:
             c = claims.n[p]
             claims.code[p, c], claims.gpus[p, c] = C_FILLABLE, filled[p]

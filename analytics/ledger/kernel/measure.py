@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from analytics.ledger.kernel.compiled import driver, leaf, maker
 from analytics.ledger.kernel.state import Array
+
+# Who is measured; typed, since numba compiles a function anew for every plain number.
+GPU: Array = np.int64(1)
+RUN: Array = np.int64(2)
+NODE: Array = np.int64(3)
 
 
 class Samples(NamedTuple):
@@ -22,7 +27,7 @@ class Samples(NamedTuple):
     idx: Array
 
 
-@njit(cache=True)
+@driver
 def mix(a: int, b: int) -> int:
     """One key from two hashes."""
     x = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b)
@@ -32,7 +37,7 @@ def mix(a: int, b: int) -> int:
     return np.int64(x)  # type: ignore[return-value] # numba knows no int
 
 
-@njit(cache=True)
+@leaf
 def _place(table: Array, key: int) -> int:
     """Where ``key`` is or belongs in an open table of (key, value + 1) rows; 0 = empty."""
     mask = table.shape[0] - 1
@@ -42,7 +47,7 @@ def _place(table: Array, key: int) -> int:
     return int(at)
 
 
-@njit(cache=True)
+@maker
 def _table(keys: Array) -> Array:
     """First position of each key in a sorted-by-key column."""
     size = 16
@@ -56,7 +61,7 @@ def _table(keys: Array) -> Array:
     return table
 
 
-@njit(cache=True)
+@maker
 def number_devices(samples: Samples) -> tuple[Array, int, bool]:
     """A number per sample's device, how many there are, and whether each one's times only rise."""
     size = 1 << 12
@@ -90,7 +95,7 @@ def number_devices(samples: Samples) -> tuple[Array, int, bool]:
     return device, n, rising
 
 
-@njit(cache=True)
+@leaf
 def _find(table: Array, keys: Array, t0: Array, t1: Array, key: int, a: int) -> int:
     """The first span of ``key`` that ends after ``a``, or -1."""
     at = _place(table, key)
@@ -115,7 +120,7 @@ def _find(table: Array, keys: Array, t0: Array, t1: Array, key: int, a: int) -> 
     return -1
 
 
-@njit(cache=True)
+@maker
 def measure(
     samples: Samples, device: Array, devices: int, order: Array, spans: tuple[Array, Array, Array]
 ) -> Array:
@@ -140,15 +145,15 @@ def measure(
             if way == 0:
                 if samples.unit[i] == 0:
                     continue
-                key = mix(samples.unit[i], 1)
+                key = mix(samples.unit[i], GPU)
             elif way == 1:
                 if samples.run[i] == 0:
                     continue
-                key = mix(mix(samples.node[i], samples.run[i]), 2)
+                key = mix(mix(samples.node[i], samples.run[i]), RUN)
             else:
                 if samples.run[i] != 0:
                     continue
-                key = mix(samples.node[i], 3)
+                key = mix(samples.node[i], NODE)
             found = _find(table, keys, t0, t1, key, a)
             if found >= 0 and t0[found] < ts:
                 break
@@ -183,7 +188,7 @@ def measure(
     return tail[:n]
 
 
-@njit(cache=True)
+@driver
 def add_up(rows: Array, most: Array, time: Array, active: Array, over: Array) -> None:
     """Add device by device; a device that would measure more than is held counts as
     contradiction."""

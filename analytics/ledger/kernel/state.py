@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from analytics.ledger.kernel.compiled import leaf
 
 Array = Any  # an int64 ndarray; numba needs no more
 
@@ -36,6 +37,10 @@ BASE = 9
 P_CPU, P_MEM, P_CPU_LOW, P_MEM_LOW, P_CPU_HIGH, P_MEM_HIGH, P_HEADROOM, P_PASS = range(8)
 
 UNLIMITED = 2**62
+# Typed, since numba compiles a function anew for every plain number that it is given.
+NO_JOB: Any = np.int64(-1)
+ZERO: Any = np.int64(0)
+FREE: Any = np.int64(C_FREE)
 
 
 class Nodes(NamedTuple):
@@ -97,7 +102,8 @@ class Jobs(NamedTuple):
 
 class View(NamedTuple):
     """What the base leaves for the queue: per pool, and the pools with something, fullest node
-    first."""
+    first; ``full``, ``rest`` (per domain) and ``bucket`` (per number of free GPUs) are for
+    counting."""
 
     avail: Array
     usable: Array
@@ -105,6 +111,9 @@ class View(NamedTuple):
     order: Array
     node_free: Array
     allowed: Array
+    full: Array
+    rest: Array
+    bucket: Array
 
 
 class Claims(NamedTuple):
@@ -117,7 +126,7 @@ class Claims(NamedTuple):
     ripe: Array
 
 
-@njit(cache=True)
+@leaf
 def quotient(total: int, used: int, per_gpu: int) -> int:
     """How many GPUs the rest of a resource can serve."""
     if total < 0 or per_gpu <= 0:
@@ -125,7 +134,7 @@ def quotient(total: int, used: int, per_gpu: int) -> int:
     return max(total - used, 0) // per_gpu
 
 
-@njit(cache=True)
+@leaf
 def demand(total: int, gpus: int, profile: int) -> int:
     """Resource per GPU: by the profile, or the node's own ratio without one."""
     if profile >= 0:
@@ -135,7 +144,7 @@ def demand(total: int, gpus: int, profile: int) -> int:
     return total // gpus
 
 
-@njit(cache=True)
+@leaf
 def usable_gpus(nodes: Nodes, n: int, gpus: int, free: int, cpu: int, mem: int) -> tuple[int, bool]:
     """GPUs of a node that its CPU and memory can still serve; True where CPU is what binds."""
     by_cpu = quotient(nodes.cpu_total[n], nodes.cpu_used[n], demand(nodes.cpu_total[n], gpus, cpu))
@@ -143,7 +152,7 @@ def usable_gpus(nodes: Nodes, n: int, gpus: int, free: int, cpu: int, mem: int) 
     return min(free, by_cpu, by_mem), by_cpu <= by_mem
 
 
-@njit(cache=True)
+@leaf
 def kept_gpus(nodes: Nodes, kept: Kept, n: int) -> int:
     """GPUs of a node that reservations still keep."""
     total = 0
@@ -155,7 +164,7 @@ def kept_gpus(nodes: Nodes, kept: Kept, n: int) -> int:
     return total
 
 
-@njit(cache=True)
+@leaf
 def first_rules(
     nodes: Nodes, pools: Pools, kept: Kept, n: int, covered_all: int, base: Array, avail: Array
 ) -> None:
@@ -182,7 +191,7 @@ def first_rules(
         avail[p] = free - taken
 
 
-@njit(cache=True)
+@leaf
 def headroom(base: Array, avail: Array, gpus: int) -> None:
     """Free GPUs on the lowest node names are kept empty, as many as the operator wants and there
     are."""
@@ -195,11 +204,10 @@ def headroom(base: Array, avail: Array, gpus: int) -> None:
         gpus -= taken
 
 
-@njit(cache=True)
+@leaf
 def by_profile(nodes: Nodes, pools: Pools, n: int, par: Array, base: Array, view: View) -> None:
     """stranded_cpu and stranded_mem of one node by the demand profile."""
-    free = 0
-    gpus = 0
+    free, gpus = ZERO, ZERO
     for p in range(nodes.pool_lo[n], nodes.pool_hi[n]):
         free += view.avail[p]
         gpus += pools.installed[p]
@@ -222,35 +230,30 @@ def by_profile(nodes: Nodes, pools: Pools, n: int, par: Array, base: Array, view
         base[p, C_HIGH] = there - take
 
 
-@njit(cache=True)
-def emit(out: Array, n: int, row: tuple[int, int, int, int, int, int, int]) -> tuple[Array, int]:
-    """Append a segment, with room made for it."""
-    if n == out.shape[0]:
-        bigger = np.empty((2 * n, 7), np.int64)
-        bigger[:n] = out
-        out = bigger
-    for k in range(7):
-        out[n, k] = row[k]
-    return out, n + 1
+@leaf
+def emit(out: Array, n: int, where: Array, code: int, gpus: int, job: int, ripe: int) -> int:
+    """Append a segment of pool and time ``where``; the new number of segments."""
+    out[n, 0], out[n, 1], out[n, 2] = where[0], where[1], where[2]
+    out[n, 3], out[n, 4], out[n, 5], out[n, 6] = code, gpus, job, ripe
+    return n + 1
 
 
-@njit(cache=True)
-def flush(
-    out: Array, n: int, p: int, t0: int, t1: int, base: Array, usable: int, claims: Claims
-) -> tuple[Array, int]:
-    """Write what pool ``p`` was over ``[t0, t1)``."""
-    if t0 >= t1:
-        return out, n
+@leaf
+def flush(out: Array, n: int, where: Array, base: Array, usable: Array, claims: Claims) -> int:
+    """Write what a pool was over its time; the new number of segments."""
+    p = where[0]
+    if where[1] >= where[2]:
+        return n
     for code in range(BASE):
         if base[p, code] > 0:
-            out, n = emit(out, n, (p, t0, t1, code, base[p, code], -1, 0))
-    rest = usable
+            n = emit(out, n, where, code, base[p, code], NO_JOB, ZERO)
+    rest = usable[p]
     for k in range(claims.n[p]):
         gpus = claims.gpus[p, k]
         code = claims.code[p, k]
-        out, n = emit(out, n, (p, t0, t1, code, gpus, claims.job[p, k], claims.ripe[p, k]))
+        n = emit(out, n, where, code, gpus, claims.job[p, k], claims.ripe[p, k])
         if code != C_FILLABLE:
             rest -= gpus
     if rest > 0:
-        out, n = emit(out, n, (p, t0, t1, C_FREE, rest, -1, 0))
-    return out, n
+        n = emit(out, n, where, FREE, rest, NO_JOB, ZERO)
+    return n

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numba import njit
 
-from analytics.ledger.kernel.fill import Running, fill
+from analytics.ledger.kernel.compiled import driver, leaf
+from analytics.ledger.kernel.fill import fill
 from analytics.ledger.kernel.state import (
     BASE,
     BROKEN,
@@ -33,10 +31,6 @@ from analytics.ledger.kernel.state import (
     RUNS,
     Array,
     Claims,
-    Jobs,
-    Kept,
-    Nodes,
-    Pools,
     View,
     by_profile,
     first_rules,
@@ -44,31 +38,21 @@ from analytics.ledger.kernel.state import (
     headroom,
 )
 from analytics.ledger.kernel.walk import drop_job, placeable, put_job, walk
+from analytics.ledger.kernel.world import (
+    COVER,
+    DONE,
+    NEXT,
+    PASSES,
+    ROW,
+    WAITING,
+    Events,
+    Scratch,
+    World,
+    new_scratch,
+)
 
 
-class Events(NamedTuple):
-    """What changes when, in order of time."""
-
-    t: Array
-    kind: Array
-    idx: Array
-    val: Array
-
-
-class World(NamedTuple):
-    """The state that events change."""
-
-    nodes: Nodes
-    pools: Pools
-    kept: Kept
-    kept_node: Array
-    jobs: Jobs
-    allowed: Array
-    parameters: Array
-    running: Running
-
-
-@njit(cache=True)
+@leaf
 def _apply(world: World, kind: int, i: int, val: int, dirty: Array) -> None:
     """One event on a node, pool or reservation."""
     nodes, pools, kept = world.nodes, world.pools, world.kept
@@ -108,7 +92,7 @@ def _apply(world: World, kind: int, i: int, val: int, dirty: Array) -> None:
     dirty[n] = 1
 
 
-@njit(cache=True)
+@leaf
 def _differ(a: Claims, b: Claims, p: int) -> bool:
     if a.n[p] != b.n[p]:
         return True
@@ -123,7 +107,7 @@ def _differ(a: Claims, b: Claims, p: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@leaf
 def _copy(source: Claims, target: Claims, p: int) -> None:
     target.n[p] = source.n[p]
     for k in range(source.n[p]):
@@ -133,7 +117,7 @@ def _copy(source: Claims, target: Claims, p: int) -> None:
         target.ripe[p, k] = source.ripe[p, k]
 
 
-@njit(cache=True)
+@leaf
 def _rebase(
     world: World, par: Array, covered_all: int, dirty: Array, base: Array, view: View
 ) -> None:
@@ -149,95 +133,120 @@ def _rebase(
             by_profile(world.nodes, world.pools, n, par, base, view)
 
 
-@njit(cache=True)
-def new_claims(pools: int, width: int) -> Claims:
-    shape = (pools, width)
-    return Claims(
-        np.zeros(pools, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64),
-        np.zeros(shape, np.int64), np.zeros(shape, np.int64),
-    )  # fmt: skip
+@leaf
+def _take_in(world: World, events: Events, e: int, s: Scratch) -> None:
+    """Apply one event."""
+    at, dirty = s.at, s.dirty
+    kind, i, val = events.kind[e], events.idx[e], events.val[e]
+    if kind == PENDING:
+        if val > 0:
+            at[WAITING] = put_job(s.queue, at[WAITING], world.jobs, i)
+            world.jobs.placeable[i] = -1
+        else:
+            at[WAITING] = drop_job(s.queue, at[WAITING], i)
+    elif kind == PRIORITY:
+        found = at[WAITING]
+        at[WAITING] = drop_job(s.queue, found, i)
+        world.jobs.priority[i] = val
+        if found > at[WAITING]:
+            at[WAITING] = put_job(s.queue, at[WAITING], world.jobs, i)
+    elif kind == LIMITED:
+        world.jobs.limited[i] = val
+    elif kind == COVERED_ALL:
+        at[COVER] += val
+        dirty[:] = 1
+    elif kind == RUNS:
+        world.running.live[i] += val
+    elif kind == PARAMETERS:
+        at[ROW] = i
+        dirty[:] = 1
+    else:
+        _apply(world, kind, i, val, dirty)
+        if kind == INSTALLED or kind == CPU_TOTAL or kind == MEM_TOTAL:
+            world.jobs.placeable[:] = -1
 
 
-@njit(cache=True)
+@leaf
+def _judge(world: World, t: int, s: Scratch) -> None:
+    """What the queue makes of the GPUs that the base leaves."""
+    now, waiting = s.now, s.at[WAITING]
+    for p in range(now.n.shape[0]):
+        now.n[p] = 0
+    if waiting > 0:
+        nodes, pools, jobs = world.nodes, world.pools, world.jobs
+        placeable(nodes, pools, jobs, s.queue, waiting, s.room.allowed)
+        line = (s.queue, waiting)
+        moment = (t, s.at[PASSES], world.parameters[s.at[ROW], P_PASS])
+        walk(nodes, pools, jobs, line, s.room, now, moment)
+        fill(nodes, pools, jobs, line, s.room.avail, now, world.running, t, s.fill)
+
+
+@leaf
+def _write(s: Scratch, p: int, t: int, since: int, out: Array, n: int) -> int:
+    """What pool ``p`` was until ``t``, from when it last changed."""
+    s.where[0], s.where[1], s.where[2] = p, max(s.started[p], since), t
+    return flush(out, n, s.where, s.old_base, s.old_usable, s.then)
+
+
+@leaf
+def _changed(s: Scratch, p: int) -> bool:
+    for k in range(BASE):
+        if s.base[p, k] != s.old_base[p, k]:
+            return True
+    return _differ(s.now, s.then, p)
+
+
+@driver
+def advance(world: World, events: Events, span: Array, s: Scratch, out: Array) -> int:
+    """Go on until the events end or ``out`` is nearly full; the number of segments in ``out``.
+
+    ``span`` = since, until, the most segments that one instant can end.
+    """
+    since, until, most = span[0], span[1], span[2]
+    at, dirty = s.at, s.dirty
+    pools = world.pools.node.shape[0]
+    n, e, total = at[NEXT] * 0, at[NEXT], events.t.shape[0]
+    while e < total and events.t[e] < until:
+        if n + most > out.shape[0]:
+            at[NEXT] = e
+            return int(n)
+        t = events.t[e]
+        while e < total and events.t[e] == t:
+            _take_in(world, events, e, s)
+            e += 1
+        _rebase(world, world.parameters[at[ROW]], at[COVER], dirty, s.base, s.room)
+        at[PASSES] += 1
+        _judge(world, t, s)
+        for p in range(pools):
+            if dirty[world.pools.node[p]] or _changed(s, p):
+                n = _write(s, p, t, since, out, n)
+                s.started[p] = t
+                for k in range(BASE):
+                    s.old_base[p, k] = s.base[p, k]
+                s.old_usable[p] = s.room.usable[p]
+                _copy(s.now, s.then, p)
+        dirty[:] = 0
+    at[NEXT] = e
+    if n + most <= out.shape[0]:
+        for p in range(pools):
+            n = _write(s, p, until, since, out, n)
+        at[DONE] = 1
+    return int(n)
+
+
 def sweep(world: World, events: Events, since: int, until: int, width: int) -> Array:
     """Segments over ``[since, until)``; events may begin before it to bring the state about.
 
     ``width`` = the most claims that a pool can carry (twice its GPUs).
     """
-    pools = world.pools.node.shape[0]
-    nodes = world.nodes.failed.shape[0]
-    base = np.zeros((pools, BASE), np.int64)
-    old_base = np.zeros((pools, BASE), np.int64)
-    old_usable = np.zeros(pools, np.int64)
-    started = np.full(pools, since, np.int64)
-    view = View(
-        np.zeros(pools, np.int64), np.zeros(pools, np.int64), np.zeros(pools, np.int64),
-        np.zeros(pools, np.int64), np.zeros(nodes, np.int64), world.allowed,
-    )  # fmt: skip
-    now, then = new_claims(pools, width), new_claims(pools, width)
-    dirty = np.ones(nodes, np.int64)
-    queue = np.zeros(max(world.jobs.gpus.shape[0], 1), np.int64)
-    waiting, covered_all, judged, row = 0, 0, 0, 0
-    out, n = np.empty((1024, 7), np.int64), 0
-    e, total = 0, events.t.shape[0]
-    while e < total and events.t[e] < until:
-        t = events.t[e]
-        while e < total and events.t[e] == t:
-            kind, i, val = events.kind[e], events.idx[e], events.val[e]
-            e += 1
-            if kind == PENDING:
-                if val > 0:
-                    waiting = put_job(queue, waiting, world.jobs, i)
-                    world.jobs.placeable[i] = -1
-                else:
-                    waiting = drop_job(queue, waiting, i)
-            elif kind == PRIORITY:
-                found = waiting
-                waiting = drop_job(queue, waiting, i)
-                world.jobs.priority[i] = val
-                if found > waiting:
-                    waiting = put_job(queue, waiting, world.jobs, i)
-            elif kind == LIMITED:
-                world.jobs.limited[i] = val
-            elif kind == COVERED_ALL:
-                covered_all += val
-                dirty[:] = 1
-            elif kind == RUNS:
-                world.running.live[i] += val
-            elif kind == PARAMETERS:
-                row = i
-                dirty[:] = 1
-            else:
-                _apply(world, kind, i, val, dirty)
-                if kind == INSTALLED or kind == CPU_TOTAL or kind == MEM_TOTAL:
-                    world.jobs.placeable[:] = -1
-        par = world.parameters[row]
-        _rebase(world, par, covered_all, dirty, base, view)
-        judged += 1
-        for p in range(pools):
-            now.n[p] = 0
-        if waiting > 0:
-            placeable(world.nodes, world.pools, world.jobs, queue, waiting, view.allowed)
-            line = (queue, waiting)
-            moment = (t, judged, par[P_PASS])
-            walk(world.nodes, world.pools, world.jobs, line, view, now, moment)
-            fill(world.nodes, world.pools, world.jobs, line, view, now, world.running, t)
-        for p in range(pools):
-            if (
-                dirty[world.pools.node[p]]
-                or not np.array_equal(base[p], old_base[p])
-                or _differ(now, then, p)
-            ):
-                t0 = max(started[p], since)
-                out, n = flush(out, n, p, t0, t, old_base, old_usable[p], then)
-                started[p] = t
-                old_base[p] = base[p]
-                old_usable[p] = view.usable[p]
-                _copy(now, then, p)
-        dirty[:] = 0
-    for p in range(pools):
-        out, n = flush(out, n, p, max(started[p], since), until, old_base, old_usable[p], then)
-    return out[:n]
+    scratch = new_scratch(world, since, width)
+    most = world.pools.node.shape[0] * (BASE + width + 1)
+    out = np.empty((2 * most + 4096, 7), np.int64)
+    found = []
+    while not scratch.at[DONE]:
+        n = advance(world, events, np.array([since, until, most]), scratch, out)
+        found.append(out[:n].copy())
+    return np.concatenate(found)
 
 
 __all__ = ["RESERVED_USED", "Events", "World", "sweep"]

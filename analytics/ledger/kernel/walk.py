@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from analytics.ledger.kernel.compiled import leaf
 from analytics.ledger.kernel.state import (
     C_CPU_REQUEST,
     C_GANG,
@@ -13,6 +13,7 @@ from analytics.ledger.kernel.state import (
     C_ORDER,
     C_SHAPE,
     C_TOPOLOGY,
+    ZERO,
     Array,
     Claims,
     Jobs,
@@ -21,8 +22,16 @@ from analytics.ledger.kernel.state import (
     View,
 )
 
+# Which rules of a start count; typed, since numba compiles anew for every plain number.
+CPU, MEM, TOPOLOGY = 1, 2, 4
+ALL: Array = np.int64(7)
+NOT_CPU: Array = np.int64(6)
+NOT_MEM: Array = np.int64(5)
+NOT_HOST: Array = np.int64(4)
+NOT_TOPOLOGY: Array = np.int64(3)
 
-@njit(cache=True)
+
+@leaf
 def _before(jobs: Jobs, a: int, b: int) -> bool:
     """Whether job ``a`` stands before job ``b``: priority, then eligible time, then name."""
     if jobs.priority[a] != jobs.priority[b]:
@@ -32,7 +41,7 @@ def _before(jobs: Jobs, a: int, b: int) -> bool:
     return a < b
 
 
-@njit(cache=True)
+@leaf
 def put_job(queue: Array, n: int, jobs: Jobs, j: int) -> int:
     """Insert ``j`` into the ordered queue; return its new length."""
     lo, hi = 0, n
@@ -48,7 +57,7 @@ def put_job(queue: Array, n: int, jobs: Jobs, j: int) -> int:
     return n + 1
 
 
-@njit(cache=True)
+@leaf
 def drop_job(queue: Array, n: int, j: int) -> int:
     """Take ``j`` out of the queue, if it is there; return the new length."""
     for k in range(n):
@@ -59,7 +68,7 @@ def drop_job(queue: Array, n: int, j: int) -> int:
     return n
 
 
-@njit(cache=True)
+@leaf
 def placeable(nodes: Nodes, pools: Pools, jobs: Jobs, queue: Array, n: int, allowed: Array) -> None:
     """Find out for jobs that were not judged yet whether the empty cluster could take them."""
     for q in range(n):
@@ -79,13 +88,13 @@ def placeable(nodes: Nodes, pools: Pools, jobs: Jobs, queue: Array, n: int, allo
         jobs.placeable[j] = 1 if enough else 0
 
 
-@njit(cache=True)
+@leaf
 def room_for(total: int, used: int, need: int) -> bool:
     """Whether the rest of a resource is enough; what is not known is."""
     return total < 0 or total - used >= need
 
 
-@njit(cache=True)
+@leaf
 def fits(
     nodes: Nodes,
     pools: Pools,
@@ -93,18 +102,17 @@ def fits(
     j: int,
     view: View,
     n: int,
-    rules: tuple[bool, bool, bool],
+    rules: int,
 ) -> bool:
-    """Whether job ``j`` could start on the unclaimed GPUs; rules = (CPU, memory, topology)
-    count."""
-    with_cpu, with_mem, with_topology = rules
-    level = jobs.level[j] if with_topology else -1
+    """Whether job ``j`` could start on the unclaimed GPUs by the rules that count."""
+    level = jobs.level[j] if rules & TOPOLOGY else -1
     domains = 1
     if level >= 0:
         for k in range(n):
             domains = max(domains, pools.domain[level, view.order[k]] + 1)
-    full = np.zeros(domains, np.int64)
-    rest = np.zeros(domains, np.int64)
+    full, rest = view.full, view.rest
+    for k in range(domains):
+        full[k], rest[k] = 0, 0
     for k in range(n):
         p = view.order[k]
         m = pools.node[p]
@@ -114,9 +122,9 @@ def fits(
         d = 0 if level < 0 else pools.domain[level, p]
         if d < 0:
             continue
-        if with_cpu and not room_for(nodes.cpu_total[m], nodes.cpu_used[m], jobs.cpu[j]):
+        if rules & CPU and not room_for(nodes.cpu_total[m], nodes.cpu_used[m], jobs.cpu[j]):
             continue
-        if with_mem and not room_for(nodes.mem_total[m], nodes.mem_used[m], jobs.mem[j]):
+        if rules & MEM and not room_for(nodes.mem_total[m], nodes.mem_used[m], jobs.mem[j]):
             continue
         full[d] += left >= jobs.per_node[j]
         rest[d] += left >= jobs.rest[j]
@@ -125,28 +133,28 @@ def fits(
     return False
 
 
-@njit(cache=True)
+@leaf
 def _verdict(nodes: Nodes, pools: Pools, jobs: Jobs, j: int, view: View, n: int, total: int) -> int:
     """Why job ``j`` does not run on what is unclaimed; -1 = its own limit, and it would not fit."""
-    fit = total >= jobs.gpus[j] and fits(nodes, pools, jobs, j, view, n, (True, True, True))
+    fit = total >= jobs.gpus[j] and fits(nodes, pools, jobs, j, view, n, ALL)
     if jobs.limited[j] > 0:
         return C_LIMIT if fit else -1
     if fit:
         return C_ORDER
     if total < jobs.gpus[j]:
         return C_GANG
-    if jobs.level[j] >= 0 and fits(nodes, pools, jobs, j, view, n, (True, True, False)):
+    if jobs.level[j] >= 0 and fits(nodes, pools, jobs, j, view, n, NOT_TOPOLOGY):
         return C_TOPOLOGY
-    if fits(nodes, pools, jobs, j, view, n, (False, True, True)):
+    if fits(nodes, pools, jobs, j, view, n, NOT_CPU):
         return C_CPU_REQUEST
-    if fits(nodes, pools, jobs, j, view, n, (True, False, True)):
+    if fits(nodes, pools, jobs, j, view, n, NOT_MEM):
         return C_MEM_REQUEST
-    if fits(nodes, pools, jobs, j, view, n, (False, False, True)):
+    if fits(nodes, pools, jobs, j, view, n, NOT_HOST):
         return C_CPU_REQUEST
     return C_SHAPE
 
 
-@njit(cache=True)
+@leaf
 def _claim(jobs: Jobs, j: int, view: View, n: int, claims: Claims, code: int, ripe: int) -> int:
     """Take up to the job's GPUs, fullest node first; return how many."""
     need = jobs.gpus[j]
@@ -168,28 +176,31 @@ def _claim(jobs: Jobs, j: int, view: View, n: int, claims: Claims, code: int, ri
     return int(jobs.gpus[j] - need)
 
 
-@njit(cache=True)
+@leaf
 def _line_up(pools: Pools, view: View) -> tuple[int, int]:
     """Order the pools with usable GPUs by (free GPUs on the node, node name); their number and
     GPUs."""
     n, total = 0, 0
-    size = pools.node.shape[0]
-    keys = np.empty(size, np.int64)
-    places = np.empty(size, np.int64)
-    for p in range(size):
+    place = view.bucket
+    for k in range(place.shape[0]):
+        place[k] = 0
+    for p in range(pools.node.shape[0]):
         view.left[p] = view.usable[p]
         if view.usable[p] > 0:
-            keys[n] = view.node_free[pools.node[p]] * size + p
-            places[n] = p
+            place[view.node_free[pools.node[p]] + 1] += 1
             total += view.usable[p]
             n += 1
-    ranks = np.argsort(keys[:n])
-    for k in range(n):
-        view.order[k] = places[ranks[k]]
+    for k in range(1, place.shape[0]):
+        place[k] += place[k - 1]
+    for p in range(pools.node.shape[0]):
+        if view.usable[p] > 0:
+            free = view.node_free[pools.node[p]]
+            view.order[place[free]] = p
+            place[free] += 1
     return n, total
 
 
-@njit(cache=True)
+@leaf
 def walk(
     nodes: Nodes,
     pools: Pools,
@@ -209,7 +220,7 @@ def walk(
         j = queue[0][q]
         if jobs.placeable[j] == 0:
             continue
-        total = 0
+        total = ZERO
         for k in range(n):
             p = view.order[k]
             if view.allowed[jobs.group[j], p]:
@@ -219,7 +230,7 @@ def walk(
         code = _verdict(nodes, pools, jobs, j, view, n, total)
         if code < 0:
             continue
-        ripe = 0
+        ripe = ZERO
         if code == C_ORDER:
             if jobs.fit_pass[j] != judged - 1:
                 jobs.fit_since[j] = at
