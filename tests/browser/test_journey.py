@@ -85,6 +85,40 @@ def test_from_the_answer_to_a_job_and_a_file(visit, url):
     window.shoot("health-wide")
 
 
+def test_from_the_waterfall_to_the_samples_of_a_job(visit):
+    window = visit()
+    window.open(f"/{ADDRESS}")
+    page = window.page
+    bar = page.locator(".js-plotly-plot .barlayer .trace path").first
+    bar.wait_for(timeout=90_000)
+    # The bars come in the order of the ledger; the last one is what was used.
+    used = page.locator('[data-testid="stPlotlyChart"]').first.locator(".barlayer .trace path")
+    used.last.click(position={"x": 20, "y": 8}, force=True)
+    page.wait_for_selector("text=What happened to this job?", timeout=90_000)
+    window.settled()
+    assert query_of(page)["class"] == "used"
+    assert query_of(page)["from"] == "2026-10-19", "the window goes along"
+    window.shoot("jobs-wide")
+
+    table = page.locator('[data-testid="stDataFrame"]').first
+    box = table.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 52)
+    page.wait_for_selector("text=Measured on its GPUs", timeout=90_000)
+    page.locator(".js-plotly-plot .heatmaplayer").first.wait_for(timeout=90_000, state="attached")
+    window.settled()
+    assert query_of(page)["job"] == "102", "it used the most"
+    assert "old-1 (2 x T4-16)" in window.text()
+    window.shoot("job-wide")
+
+
+@pytest.mark.parametrize("path", ["/stranding?shape=2x1", "/queue", "/fleet"])
+def test_the_link_of_every_new_page_opens_by_itself(visit, path):
+    window = visit()
+    window.open(path)
+    assert "coverage 99.9%" in window.text()
+    window.shoot(f"{path[1:].partition('?')[0]}-wide")
+
+
 def test_page_api_and_command_line_say_the_same(visit, url, db):
     window = visit()
     window.open(f"/{ADDRESS}")
@@ -122,7 +156,9 @@ def test_changing_the_language_goes_into_the_address(visit):
     window.shoot("overview-korean-wide")
 
 
-@pytest.mark.parametrize("path", ["/", "/teams", "/health"])
+@pytest.mark.parametrize(
+    "path", ["/", "/teams", "/health", "/stranding", "/queue", "/jobs", "/fleet"]
+)
 def test_a_phone_shows_the_page_without_scrolling_sideways(visit, path):
     window = visit(390, 844)
     window.open(path + ADDRESS)
