@@ -17,6 +17,7 @@ $(VENV)/.ready: locks/dev.txt pyproject.toml Makefile
 	@echo "setup: installing the locked packages" >&2
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip sync --quiet --require-hashes locks/dev.txt
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m unstrand.warm
 	@touch $@
 
 demo: setup

@@ -2,6 +2,7 @@
 
 from analytics.ledger.build import build, clusters, ensure_built
 from analytics.ledger.classes import HELD, NOT_HELD, STRANDED, LedgerClass, Overlay
+from analytics.ledger.warming import warm
 
 __all__ = [
     "HELD",
@@ -12,4 +13,5 @@ __all__ = [
     "build",
     "clusters",
     "ensure_built",
+    "warm",
 ]

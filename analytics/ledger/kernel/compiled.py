@@ -1,8 +1,8 @@
 """How the ledger's loops are compiled: as little as can be, and never in an old form.
 
 Python makes every array, the loops make none and count no references: counting took most of the
-compiler's time (docs/decisions/0010-the-ledgers-loops-make-no-arrays.md). With NUMBA_DISABLE_JIT=1 all
-of it is plain Python.
+compiler's time (docs/decisions/0010-the-ledgers-loops-make-no-arrays.md). Everything below is plain
+Python with NUMBA_DISABLE_JIT=1.
 """
 
 from __future__ import annotations
