@@ -11,6 +11,7 @@ from analytics.errors import WindowError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR_US = 3_600_000_000
+FIRST_YEAR, LAST_YEAR = 1900, 2200
 _BACK = re.compile(r"(\d+)([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
@@ -39,6 +40,14 @@ def parse_time(text: str) -> datetime:
         raise WindowError(f"{text!r} lies outside the years 1 to 9999 in UTC") from error
 
 
+def earlier(at: datetime, length: timedelta) -> datetime:
+    """``at`` less ``length``. Raises WindowError where the calendar ends before it."""
+    try:
+        return at - length
+    except OverflowError as error:
+        raise WindowError(f"{at.isoformat()} less {length} lies before the year 1") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """``[since, until)`` in UTC; ``time_zone`` only decides where days, weeks and months begin."""
@@ -53,6 +62,11 @@ class Window:
             if at.tzinfo is None:
                 raise WindowError(f"{name} {at.isoformat()} has no zone: give it one")
             object.__setattr__(self, name, at.astimezone(UTC))
+        if self.since.year < FIRST_YEAR or self.until.year > LAST_YEAR:
+            raise WindowError(
+                f"the window {self.since.isoformat()} to {self.until.isoformat()} leaves the years "
+                f"{FIRST_YEAR} to {LAST_YEAR}: check --since and --until"
+            )
         if self.since >= self.until:
             raise WindowError(
                 f"the window {self.since.isoformat()} to {self.until.isoformat()} is empty: "
@@ -60,7 +74,7 @@ class Window:
             )
         try:
             ZoneInfo(self.time_zone)
-        except (ZoneInfoNotFoundError, ValueError) as error:
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise WindowError(
                 f"unknown time zone {self.time_zone!r}: use a name like Europe/Berlin"
             ) from error
@@ -76,7 +90,11 @@ class Window:
         match = _BACK.fullmatch(length)
         if match is None or int(match[1]) == 0:
             raise WindowError(f"{length!r} is no length of time: write 12h, 7d or 4w")
-        return cls(until - int(match[1]) * _UNITS[match[2]], until, time_zone)
+        try:
+            span = int(match[1]) * _UNITS[match[2]]
+        except OverflowError as error:
+            raise WindowError(f"{length!r} is too long: write 12h, 7d or 4w") from error
+        return cls(earlier(until, span), until, time_zone)
 
     @property
     def since_us(self) -> int:

@@ -11,8 +11,9 @@ from collector.slurm import node, node_event, partition, plain, topology
 from collector.slurm import sacct as sacct_output
 from collector.slurm.facts import SlurmFacts, take_in
 from collector.slurm.live_import import import_live
-from collector.slurm.refusal import refusal
+from collector.slurm.refusal import MalformedError, refusal
 from collector.slurm.run_rules import Window
+from collector.slurm.stamp import checked
 from collector.slurm.summary import ImportSummary
 from collector.store import Store
 
@@ -116,4 +117,7 @@ def _epoch(moment: datetime | None) -> int | None:
     if moment.tzinfo is None:
         what = f"the time {moment.isoformat()} has no zone"
         raise refusal("window", None, what, "Give since and until with a zone")
-    return int(moment.timestamp())
+    try:
+        return checked(int(moment.timestamp()), moment.isoformat())
+    except MalformedError as error:
+        raise refusal("window", None, str(error), "Check --since and --until") from error

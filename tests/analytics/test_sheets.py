@@ -9,7 +9,7 @@ import pytest
 from analytics.errors import OrgMapError, PriceError, WindowError
 from analytics.org import read_mappings
 from analytics.prices import read_prices
-from analytics.window import parse_time
+from analytics.window import Window, parse_time
 
 PRICES = "gpu_model,amount,currency,effective_from,effective_to\nh100,2,USD,,\n"
 OWNERS = "key_kind,key_value,team,ratio,ratio_ppm,valid_from,valid_to\naccount,a,red,,,,\n"
@@ -77,3 +77,10 @@ def test_a_blank_amount_is_not_known_and_so_no_price():
 def test_an_instant_that_leaves_the_calendar_in_utc_is_refused():
     with pytest.raises(WindowError, match="outside the years"):
         parse_time("9999-12-31T23:59:59-23:00")
+
+
+def test_a_window_at_the_edge_of_the_calendar_is_refused():
+    with pytest.raises(WindowError, match="leaves the years 1900 to 2200"):
+        Window.parse("2026-01-01", "9999-12-31T23:30")
+    with pytest.raises(WindowError, match="is too long"):
+        Window.back("99999999999999w", parse_time("2026-01-01"))

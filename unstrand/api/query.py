@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.errors import AnalyticsError
 from analytics.health.span import facts_span
-from analytics.window import Window, parse_time
+from analytics.window import Window, earlier, parse_time
 from collector.store import Store
 from unstrand.errors import RequestRefusedError
 
@@ -61,13 +61,13 @@ class ReportQuery(WindowQuery):
 def asked_window(store: Store, query: WindowQuery) -> Window:
     """The window asked for. RequestRefusedError for what is none, or one longer than LONGEST."""
     known_cluster(store, query.cluster)
+    where = "query parameters since, until and tz"
     last = asked_instant(store, query.cluster, query.until, "query parameter until")
     first = (
-        last - DEFAULT
+        read_or_refuse(where, lambda: earlier(last, DEFAULT))
         if query.since is None
         else asked_instant(store, query.cluster, query.since, "query parameter since")
     )
-    where = "query parameters since, until and tz"
     window = read_or_refuse(where, lambda: Window(first, last, query.tz))
     if window.until - window.since > LONGEST:
         raise RequestRefusedError(

@@ -10,10 +10,12 @@ from typing import Any
 
 import typer
 
+from analytics.errors import WindowError
 from analytics.health.span import facts_span
-from analytics.window import Window
+from analytics.window import Window, earlier
 from collector.errors import StoreError
 from collector.store import Store
+from unstrand.api.query import LONGEST
 from unstrand.commands.progress import working
 from unstrand.commands.source import ask, opened, server_for
 from unstrand.output import Format, print_document
@@ -69,11 +71,23 @@ def asked_window(store: Store, asked: Asked) -> Window:
     span = facts_span(store, asked.cluster)
     until = asked.until or (span.until if span else None)
     if until is None:
+        if asked.cluster is not None and facts_span(store, None) is not None:
+            raise StoreError(
+                f"{store.path} holds no facts of a cluster {asked.cluster!r}: "
+                "check --cluster, or leave it out for all"
+            )
         raise StoreError(
             f"{store.path} holds no facts, so there is no window to report: import some first "
             "(unstrand import slurm --help)"
         )
-    return Window(asked.since or until - DEFAULT_LENGTH, until, asked.time_zone)
+    window = Window(asked.since or earlier(until, DEFAULT_LENGTH), until, asked.time_zone)
+    if window.until - window.since > LONGEST:
+        # Every hour of a window is built, and one that was mistyped would be built for hours.
+        raise WindowError(
+            f"the window has {(window.until - window.since).days} days, more than {LONGEST.days}: "
+            "ask for shorter ones, one after the other"
+        )
+    return window
 
 
 def _iso(at: datetime | None) -> str | None:

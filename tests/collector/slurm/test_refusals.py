@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -189,6 +190,16 @@ def test_a_window_that_cannot_be_told_is_asked_for(site):
         )
     ]
     assert "Give --since and --until" in refused(site)
+
+
+@pytest.mark.parametrize("years", [(1, 2026), (1999, 2026), (2026, 2201), (2026, 9999)])
+def test_a_window_of_absurd_years_is_refused_before_the_store_believes_it(site, years):
+    site.rows = [site.run()]
+    since, until = (datetime(year, 11, 30, tzinfo=UTC) for year in years)
+    message = refused(site, since=since, until=until)
+    assert "is not between the years 2000 and 2200" in message
+    assert "--since and --until" in message
+    assert site.store.value("SELECT count(*) FROM fact_window") == 0
 
 
 def test_a_file_of_several_clusters_needs_the_right_name(site):

@@ -148,6 +148,10 @@ def test_without_a_window_it_is_the_last_four_weeks_that_are_known(cli, demo_db)
         (["--cluster", "mars"], "no cluster 'mars'"),
         (["--since", "2026-11-03"], "--since must lie before --until"),
         (["--time-zone", "Mars/Olympus"], "unknown time zone"),
+        (["--time-zone", "Europe"], "unknown time zone"),
+        (["--since", "2020-01-01"], "2497 days, more than 400"),
+        (["--since", "0001-01-01"], "leaves the years 1900 to 2200"),
+        (["--until", "0001-01-02"], "before the year 1"),
     ],
 )
 def test_a_question_that_has_no_answer_is_refused_with_the_way_out(
@@ -157,6 +161,12 @@ def test_a_question_that_has_no_answer_is_refused_with_the_way_out(
     assert answer.code == 1
     assert message in answer.err
     assert answer.out == ""
+
+
+def test_an_unknown_cluster_without_a_window_is_not_an_empty_store(cli, demo_db):
+    answer = cli("report", "cost", "--cluster", "mars", "--db", demo_db)
+    assert answer.code == 1
+    assert "no facts of a cluster 'mars'" in answer.err
 
 
 def test_json_and_another_format_contradict_each_other(cli, demo_db):
