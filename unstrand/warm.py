@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from analytics import ledger
-
 
 def main() -> None:
     """Compiles or loads; where no cache can be written, the first use compiles instead."""
     print("setup: compiling the kernels once (about half a minute)", file=sys.stderr)  # noqa: T201
     try:
+        from analytics import ledger  # noqa: PLC0415 - numba looks for its cache folder here
+
         ledger.warm()
     except (OSError, RuntimeError) as error:
         # numba says RuntimeError where it finds no folder to write its cache to.
