@@ -9,7 +9,7 @@ def main() -> None:
     """Compiles or loads; where no cache can be written, the first use compiles instead."""
     print("setup: compiling the kernels once (about half a minute)", file=sys.stderr)  # noqa: T201
     try:
-        from analytics import ledger  # noqa: PLC0415 - numba looks for its cache folder here
+        from analytics import ledger  # numba looks for its cache folder here
 
         ledger.warm()
     except (OSError, RuntimeError) as error:
