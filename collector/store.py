@@ -108,6 +108,15 @@ class Work:
         self._cursor.execute("COMMIT")
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the folder {folder}: {error.strerror}; name another file with --db"
+        ) from error
+
+
 class Store:
     """An open DuckDB file at the newest schema version."""
 
@@ -137,7 +146,7 @@ class Store:
                     f"no store at {name}: import facts first (unstrand import ...), run "
                     "`unstrand demo`, or name the file with --db"
                 )
-            Path(name).expanduser().parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(Path(name).expanduser().parent)
         connection = _connect(name)
         try:
             connection.execute("SET TimeZone = 'UTC'")

@@ -22,6 +22,11 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """One command; what it refuses goes to stderr as one message. Returns the exit code."""
     try:
+        "".join(arguments).encode()
+    except UnicodeEncodeError:
+        print("unstrand: an argument is not UTF-8: check the terminal's encoding", file=sys.stderr)
+        return 2
+    try:
         app(list(arguments), prog_name="unstrand")
     except REFUSALS as error:
         print(f"unstrand: {error}", file=sys.stderr)

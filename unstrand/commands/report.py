@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from analytics.window import Window
+from analytics.window import LAST_YEAR, Window
 from collector.store import Store
 from unstrand.commands.options import (
     Cluster,
@@ -136,6 +136,8 @@ def stranding(
     if at is not None and (since is not None or until is not None):
         raise typer.BadParameter("--at is one instant: leave --since and --until out")
     if at is not None:
+        if at.year > LAST_YEAR:
+            raise typer.BadParameter(f"--at lies after the year {LAST_YEAR}")
         since, until = at, at + INSTANT
     asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     keys = listed(by)

@@ -31,7 +31,7 @@ def read_address(db_path: str | Path) -> ServerAddress | None:
     try:
         content = json.loads(address_file(db_path).read_text("utf-8"))
         return ServerAddress(url=str(content["url"]), pid=int(content["pid"]))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -86,3 +86,22 @@ def test_a_file_that_another_process_holds_is_refused_with_a_remedy(cli, demo_db
     assert answer.code == 1
     assert "held by another process" in answer.err
     assert "--db" in answer.err
+
+
+def test_an_argument_that_is_no_text_is_refused_in_one_line(cli):
+    answer = cli("job", "\udcff")
+    assert (answer.code, answer.out) == (2, "")
+    assert "not UTF-8" in answer.err
+
+
+def test_a_folder_that_cannot_be_made_is_named(cli, tmp_path):
+    (tmp_path / "file").touch()
+    answer = cli("price", "list", "--db", tmp_path / "file" / "deep" / "s.duckdb")
+    assert answer.code == 1
+    assert f"cannot make the folder {tmp_path / 'file' / 'deep'}: Not a directory" in answer.err
+
+
+def test_an_instant_at_the_end_of_the_calendar_is_wrong_usage(cli):
+    answer = cli("report", "stranding", "--at", "9999-12-31T23:59:59.9")
+    assert answer.code == 2
+    assert "after the year 2200" in answer.err
