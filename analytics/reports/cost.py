@@ -13,7 +13,7 @@ from typing import Literal
 from analytics.errors import ReportError
 from analytics.ledger.build import clusters as known_clusters
 from analytics.ledger.classes import HELD, STRANDED, LedgerClass, Overlay
-from analytics.money import shown, shown_parts
+from analytics.money import SHOWN, shown, shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.cells import Cell, Question, cause_cells, cells, epochs
 from analytics.reports.identity import PER_UNIT, Installed, installed
@@ -223,6 +223,13 @@ def figures(row: Sum, cost: Decimal) -> Row:
 def hours(amount: int) -> Decimal:
     """GPU-hours of micro-GPU-seconds x ppm, to nine decimals."""
     return _decimal(amount * _HOUR)
+
+
+def hours_parts(amounts: Sequence[int]) -> list[Decimal]:
+    """The same for rows whose decimals must add up to those of their sum."""
+    finer = SHOWN / _PLACES
+    parts = shown_parts([amount * _HOUR * int(finer) for amount in amounts])
+    return [(part / finer).quantize(_PLACES) for part in parts]
 
 
 def _decimal(exact: Fraction) -> Decimal:

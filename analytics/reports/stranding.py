@@ -11,7 +11,7 @@ from analytics.ledger.classes import STRANDED, LedgerClass
 from analytics.money import shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.cells import Question, cause_cells, cells, epochs
-from analytics.reports.cost import asked_clusters, hours
+from analytics.reports.cost import asked_clusters, hours, hours_parts
 from analytics.reports.identity import PER_UNIT
 from analytics.reports.keys import checked
 from analytics.reports.rates import Rates, one_currency
@@ -64,15 +64,16 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
                 rate = rates.rate(cell.currency, unit, cell.at)
                 cost[key] += cell.cost[label] * PER_UNIT * rate / WHOLE_PPM
     keys = sorted(time, key=_listed)
+    times = hours_parts([time[key] for key in keys])
     money = shown_parts([cost[key] for key in keys])
     columns = ("class", "role", "rule", *question.by)
     rows: list[Row] = [
         {
             **dict(zip(columns, key, strict=True)),
-            "gpu_hours": hours(time[key]),
+            "gpu_hours": gpu_hours,
             "cost": amount if unit is not None else None,
         }
-        for key, amount in zip(keys, money, strict=True)
+        for key, gpu_hours, amount in zip(keys, times, money, strict=True)
     ]
     return _finish(work, question, source.hours, rows, (unit, sum(time.values())))
 
@@ -89,7 +90,7 @@ def _finish(
             sums[name] += amount
     classes = sum(sums[name] for name in EXPLAINED)
     total: Row = {
-        "gpu_hours": hours(classes),
+        "gpu_hours": hours_parts([classes])[0],
         "cost": sum(row["cost"] for row in rows) if unit is not None else None,
         "fillable_gpu_hours": hours(sums["fillable"]),
         "stranded_low_gpu_hours": hours(sums["stranded_low"]),
