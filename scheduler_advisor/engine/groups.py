@@ -32,7 +32,7 @@ def grouped(jobs: Jobs, cluster: Cluster) -> Groups:
     for at, (models, features, reservation, parts) in enumerate(keys):
         masks[at] = _allowed(jobs, cluster, models, features, reservation, parts)
     used, of_node = np.unique(masks.T, axis=0, return_inverse=True)
-    member = used.T.astype(np.int64)
+    member = np.ascontiguousarray(used.T, dtype=np.int64)  # another layout: compiled twice
     return Groups(of_job, of_node.reshape(-1).astype(np.int64), member, _components(member))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from scheduler_advisor.engine import (
     Cluster,
     Jobs,
     Order,
+    Outage,
+    Partition,
     Placement,
     Policy,
     PolicyError,
@@ -24,6 +27,9 @@ from scheduler_advisor.engine import (
     simulate,
     to_toml,
 )
+from scheduler_advisor.engine.drive import drive
+from scheduler_advisor.engine.drive_holding import drive_holding
+from scheduler_advisor.engine.drive_planned import drive_planned
 from scheduler_advisor.engine.ledger import sample_ledger
 
 
@@ -70,6 +76,7 @@ def work(seed, loose=3.0, count=400):
     )
 
 
+IN_TIME = [one for one in Placement if one not in (Placement.FGD, Placement.DOT_PRODUCT)]
 ALL = [Policy(backfill=one) for one in Backfill]
 
 
@@ -130,32 +137,109 @@ def test_importing_the_core_loads_neither_database_nor_screens():
     code = (
         "import sys, scheduler_advisor.engine\n"
         "bad = {'duckdb', 'pandas', 'streamlit', 'plotly', 'collector', 'analytics'}\n"
-        "sys.exit(', '.join(sorted(bad & set(sys.modules))))"
+        "print(*sorted(bad & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert loaded == []
+
+
+PLAIN = """
+import numpy as np
+from scheduler_advisor.engine import Backfill, Cluster, Jobs, Policy, simulate
+
+run = np.arange(24) * 37 % 90 + 1
+jobs = Jobs.build(submit=np.arange(24), run=run, limit=2 * run, gpus=np.arange(24) * 7 % 16 + 1)
+policies = [Policy(backfill=kind) for kind in Backfill]
+policies.append(Policy(gang=False, backfill=Backfill.GREEDY))
+answer = [simulate(jobs, Cluster.uniform(3, 8), one).start.tolist() for one in policies]
+"""
 
 
 def test_the_kernels_are_plain_python_underneath():
-    code = (
-        "import numpy as np\n"
-        "from scheduler_advisor.engine import Backfill, Cluster, Jobs, Policy, simulate\n"
-        "run = np.arange(60) * 37 % 90 + 1\n"
-        "jobs = Jobs.build(submit=np.arange(60), run=run, limit=2 * run,"
-        " gpus=np.arange(60) * 7 % 16 + 1)\n"
-        "for kind in Backfill:\n"
-        "    outcome = simulate(jobs, Cluster.uniform(3, 8), Policy(backfill=kind))\n"
-        "    print(outcome.start.tolist())\n"
-        "off = Policy(gang=False, backfill=Backfill.GREEDY)\n"
-        "print(simulate(jobs, Cluster.uniform(3, 8), off).start.tolist())\n"
-    )
-    answers = [
-        subprocess.run(
-            [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
-            env=os.environ | {"NUMBA_DISABLE_JIT": off},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for off in ("0", "1")
-    ]
-    assert answers[0] == answers[1]
+    compiled: dict[str, list[list[int]]] = {}
+    exec(PLAIN, compiled)
+    plain = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", PLAIN + "print(answer)"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert json.loads(plain) == compiled["answer"]
+
+
+def test_every_driver_is_compiled_once_whatever_the_cluster_looks_like():
+    """Another array layout would be another signature: the same code compiled again for 30 s."""
+    for models in (["a", "a"], ["a", "b"]):
+        jobs = Jobs.build(submit=[0, 0], run=[1, 1], gpus=[1, 2], gpu_models=["a", "a|b"])
+        cluster = Cluster.build(gpus=[2, 2], gpu_model=models)
+        for policy in (*ALL, Policy(gang=False)):
+            simulate(jobs, cluster, policy)
+    drivers = (drive, drive_planned, drive_holding)
+    assert [len(one.signatures) for one in drivers] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("placement", IN_TIME)
+def test_permuting_node_names_changes_nothing_but_names(placement):
+    jobs = work(11, count=600)
+    jobs = jobs.changed(partitions=["p", "q|r", ""] * 200)
+
+    def named(names):
+        parts = {"p": names[:3], "q": names[2:5], "r": names[1:]}
+        return Cluster.build(
+            gpus=[8, 8, 4, 8, 8, 16],
+            names=names,
+            partitions=[
+                Partition(key, tuple(nodes), default=key == "r") for key, nodes in parts.items()
+            ],
+            outages=[Outage(names[1], 900, 1500), Outage(names[4], 2000, 2600)],
+        )
+
+    names = ["n0", "n1", "n2", "n3", "n4", "n5"]
+    policy = Policy(order=Order.PRIORITY, backfill=Backfill.EASY, placement=placement, seed=3)
+    one = simulate(jobs, named(names), policy)
+    other = simulate(jobs, named([names[at] for at in (4, 2, 5, 0, 1, 3)]), policy)
+    assert one.starts.max() > 1  # a failure hit somebody
+    assert one.state.tolist() == other.state.tolist()
+    assert one.start.tolist() == other.start.tolist()
+    assert one.place_node.tolist() == other.place_node.tolist()
+
+
+def late_heads(outcome, gpus):
+    """(heads that had to wait, those that started after their first promise), from what is known
+    when a job becomes head: who runs where, and until when the scheduler believes that it does.
+    """
+    jobs, start = outcome.jobs, outcome.start
+    waited = late = 0
+    for job in range(len(jobs)):
+        since = max(int(start[:job].max(initial=0)), int(jobs.eligible[job]))
+        if start[job] <= since:
+            continue
+        before = np.flatnonzero((start < since) | ((start == since) & (np.arange(len(jobs)) < job)))
+        running = before[outcome.end[before] > since]
+        believed = start[running] + jobs.limit[running]
+        tasks, rest = int(jobs.tasks[job]), int(jobs.rest_gpus[job])
+        for at in np.sort(believed):
+            free = np.array(gpus)
+            for other in running[believed > at]:
+                sizes = [jobs.gpus_per_task[other]] * int(jobs.tasks[other])
+                sizes += [jobs.rest_gpus[other]] if jobs.rest_gpus[other] else []
+                np.subtract.at(free, outcome.nodes(other), sizes)
+            whole = np.count_nonzero(free >= jobs.gpus_per_task[job])
+            if whole >= tasks and (not rest or np.count_nonzero(free >= rest) > tasks):
+                break
+        waited += 1
+        late += start[job] > at
+    return waited, late
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_head_under_easy_never_starts_later_than_its_first_promise(seed):
+    jobs, cluster = work(seed, count=300), Cluster.uniform(6, 8)
+    waited, late = late_heads(simulate(jobs, cluster, preset("easy")), cluster.gpus)
+    assert waited > 20
+    assert late == 0
+    _, broken = late_heads(simulate(jobs, cluster, preset("greedy")), cluster.gpus)
+    assert broken > 0  # greedy backfill promises nothing

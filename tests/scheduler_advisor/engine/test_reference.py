@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,8 @@ from scheduler_advisor.engine import (
     simulate,
 )
 from scheduler_advisor.engine.reference import reference
+
+pytestmark = pytest.mark.prove
 
 ORDERS = st.sampled_from(list(Order))
 PLACEMENTS = st.sampled_from(
@@ -124,8 +127,12 @@ def policies(draw, backfills=tuple(Backfill), preemption=False):
 
 
 IN_ORDER = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY)
+PROVE = os.environ.get("UNSTRAND_PROVE") == "1"
 MANY = settings(
-    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=800 if PROVE else 40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
 )
 
 

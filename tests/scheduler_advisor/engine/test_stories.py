@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+
+import pytest
 
 from scheduler_advisor.engine import (
     Backfill,
     Cluster,
+    Deadlock,
     Jobs,
+    Order,
     Policy,
     State,
     preset,
     simulate,
 )
+from scheduler_advisor.engine.outcome import STATES
+from scheduler_advisor.engine.reference import reference
 
+GANG_OFF = Policy(gang=False, backfill=Backfill.GREEDY)
 THREE_WEEKS = 21 * 86400
 
 
@@ -47,61 +54,93 @@ def test_a_wide_job_starves_under_greedy_backfill_and_not_under_easy():
     assert greedy.first_start[1] > 3000
 
 
-def test_without_gang_scheduling_two_jobs_hold_half_each_and_nobody_works():
-    jobs = Jobs.build(submit=[0, 0, 5], run=[10, 10, 5], gpus=[4, 4, 1], tasks=[4, 4, 1])
-    jobs = jobs.changed(gpus_per_task=[1, 1, 1])
-    cluster = Cluster.build(gpus=[2, 2, 2])
-    hold = Policy(gang=False, backfill=Backfill.GREEDY)
-    stuck = simulate(jobs.take(np.array([0, 1])), cluster, hold)
-    assert stuck.start[0] == 0  # the first gets its four tasks; the second holds two and waits
-    wider = jobs.changed(gpus=[8, 8, 1], tasks=[8, 8, 1])
-    both = simulate(wider.take(np.array([0])), Cluster.build(gpus=[4, 4]), hold)
-    assert both.start[0] == 0
+def test_without_gang_scheduling_a_job_holds_what_it_cannot_use_yet():
+    """Four GPUs, one busy for 10 s: the gang of four takes three of them and waits with them."""
+    jobs = Jobs.build(submit=[0, 1], run=[10, 5], gpus=[1, 4], tasks=[1, 4], gpus_per_task=[1, 1])
+    outcome = simulate(jobs, Cluster.uniform(1, 4), GANG_OFF)
+    assert outcome.start.tolist() == [0, 10]
+    assert outcome.holding_gpu_s == 3 * (10 - 1)
+    assert outcome.deadlocks == ()
 
 
-def test_a_deadlock_is_reported_holds_gpus_and_ends_when_patience_does():
-    """Each node runs one long job on 1 of 2 GPUs; two gangs of 2 take one free GPU each."""
+@pytest.fixture
+def half_placed():
+    """Two nodes of 2 GPUs; a job holds 1 GPU until second 10. The gang of 2 x 2 GPUs fills the
+    free node, the gang of 3 x 1 takes the GPU left on the other: each now needs what the other
+    holds, whatever else ends.
+    """
     jobs = Jobs.build(
-        submit=[0, 0, 1, 2],
-        run=[50, 50, 10, 10],
-        gpus=[1, 1, 4, 4],
-        tasks=[1, 1, 4, 4],
-        gpus_per_task=[1, 1, 1, 1],
+        submit=[0, 1, 2], run=[10, 5, 5], gpus=[1, 4, 3], tasks=[1, 2, 3], gpus_per_task=[1, 2, 1]
     )
-    cluster = Cluster.build(gpus=[3, 3])
-    gang = simulate(jobs, cluster, Policy(backfill=Backfill.GREEDY))
-    assert gang.start[2] == 1
-    assert gang.holding_gpu_s == 0
-    # Three gangs of 4 on 6 GPUs: two fill the nodes partly, the third takes the last GPUs.
-    many = Jobs.build(
-        submit=[0, 1, 1], run=[20, 10, 10], gpus=[2, 4, 4], tasks=[1, 2, 2], gpus_per_task=[2, 2, 2]
-    )
-    two = Cluster.build(gpus=[2, 2])
-    off = Policy(gang=False, backfill=Backfill.GREEDY)
-    waits = simulate(many, two, off)
-    assert waits.holding_gpu_s > 0
-    assert waits.first_start[1] == 20
-    assert not waits.deadlocks
+    return jobs, Cluster.uniform(2, 2)
 
 
-def test_deadlock_of_two_half_placed_gangs():
-    """Both GPUs' worth of nodes come free one by one, so that each gang holds one of two."""
+def test_two_half_placed_gangs_deadlock_and_hold_all_gpus_for_ever(half_placed):
+    jobs, cluster = half_placed
+    outcome = simulate(jobs, cluster, GANG_OFF)
+    assert outcome.deadlocks == (Deadlock(at=2, jobs=2, held_gpus=3.0),)
+    assert outcome.started.tolist() == [True, False, False]
+    assert [STATES[state] for state in outcome.state[1:]] == [State.PENDING] * 2
+    # Until the last instant: 2 GPUs since second 1 and 1 GPU since second 2.
+    assert outcome.last_instant == 10
+    assert outcome.holding_gpu_s == 2 * (10 - 1) + 1 * (10 - 2)
+    assert outcome.deadlocks == deadlocks_of_the_reference(jobs, cluster, GANG_OFF)
+
+
+def test_gang_scheduling_keeps_the_same_two_gangs_from_deadlock(half_placed):
+    jobs, cluster = half_placed
+    outcome = simulate(jobs, cluster, Policy(backfill=Backfill.GREEDY))
+    assert outcome.started.all()
+    assert outcome.start.tolist() == [0, 10, 2]
+    assert outcome.deadlocks == ()
+    assert outcome.holding_gpu_s == 0
+
+
+def test_the_stated_timeout_breaks_the_deadlock(half_placed):
+    """The first gang has held since second 1: 30 s later it gives up, the other takes what it
+    lacks at once, and the first starts when that one has ended.
+    """
+    jobs, cluster = half_placed
+    patient = GANG_OFF.with_values({"gang.timeout_s": 30})
+    outcome = simulate(jobs, cluster, patient)
+    assert outcome.deadlocks == (Deadlock(at=2, jobs=2, held_gpus=3.0),)
+    assert outcome.started.all()
+    assert outcome.start.tolist() == [0, 36, 31]
+    # The first: 2 GPUs in 1..31. The second: its GPUs since seconds 2 and 10, until 31.
+    assert outcome.holding_gpu_s == 2 * 30 + (31 - 2) + (31 - 10)
+    assert outcome.deadlocks == deadlocks_of_the_reference(jobs, cluster, patient)
+
+
+def test_an_urgent_gang_and_the_one_it_overtook_deadlock_on_equal_tasks():
+    """Four GPUs, one busy until second 10. A gang of four holds three; an urgent gang of four,
+    which came later, is first in line for the fourth.
+    """
     jobs = Jobs.build(
-        submit=[0, 0, 1, 1],
-        run=[10, 20, 5, 5],
-        gpus=[2, 2, 3, 3],
-        tasks=[1, 1, 3, 3],
-        gpus_per_task=[2, 2, 1, 1],
+        submit=[0, 1, 2],
+        run=[10, 5, 5],
+        gpus=[1, 4, 4],
+        tasks=[1, 4, 4],
+        gpus_per_task=[1, 1, 1],
+        priority=[0, 0, 1],
     )
-    jobs = jobs.changed(gpu_models=["a", "b", "a|b", "b|a"])
-    cluster = Cluster.build(gpus=[2, 2], gpu_model=["a", "b"])
-    off = Policy(gang=False, backfill=Backfill.GREEDY)
-    on = simulate(jobs, cluster, Policy(backfill=Backfill.GREEDY))
-    assert on.started.all()
-    held = simulate(jobs, cluster, off)
-    patient = simulate(jobs, cluster, off.with_values({"gang.timeout_s": 30}))
-    assert patient.started.all()
-    assert held.holding_gpu_s > on.holding_gpu_s == 0
+    cluster = Cluster.uniform(1, 4)
+    urgent_first = replace(GANG_OFF, order=Order.PRIORITY)
+    stuck = simulate(jobs, cluster, urgent_first)
+    assert stuck.deadlocks == (Deadlock(at=10, jobs=2, held_gpus=4.0),)
+    assert stuck.started.tolist() == [True, False, False]
+    broken = simulate(jobs, cluster, urgent_first.with_values({"gang.timeout_s": 30}))
+    assert broken.deadlocks == stuck.deadlocks
+    assert broken.start.tolist() == [0, 36, 31]
+    gangs = simulate(jobs, cluster, replace(urgent_first, gang=True))
+    assert gangs.deadlocks == ()
+    assert gangs.start.tolist() == [0, 15, 10]
+
+
+def deadlocks_of_the_reference(jobs, cluster, policy):
+    return tuple(
+        Deadlock(at, count, milli / 1000)
+        for at, count, milli in reference(jobs, cluster, policy).deadlocks
+    )
 
 
 def test_a_job_that_can_never_run_is_reported_and_not_waited_for():
