@@ -43,6 +43,8 @@ def import_files(  # noqa: PLR0913 - one argument per option of `unstrand import
     files again change nothing. Raises ImportRefusedError (source, line, what, remedy) with the
     store untouched.
     """
+    if not cluster.strip():
+        raise refusal("cluster", None, "its name is empty", "Give --cluster a name")
     zone = zone_of(time_zone)
     files = _Files(cluster, zone)
     facts = SlurmFacts(

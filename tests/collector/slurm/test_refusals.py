@@ -192,6 +192,15 @@ def test_a_window_that_cannot_be_told_is_asked_for(site):
     assert "Give --since and --until" in refused(site)
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_cluster_without_a_name_is_refused(site, name, tmp_path):
+    with pytest.raises(ImportRefusedError, match=r"cluster: its name is empty\. Give --cluster"):
+        import_files(
+            site.store, name, sacct=tmp_path, nodes=tmp_path, now=datetime(2026, 11, 30, tzinfo=UTC)
+        )
+    assert site.store.value("SELECT count(*) FROM fact_window") == 0
+
+
 @pytest.mark.parametrize("years", [(1, 2026), (1999, 2026), (2026, 2201), (2026, 9999)])
 def test_a_window_of_absurd_years_is_refused_before_the_store_believes_it(site, years):
     site.rows = [site.run()]
