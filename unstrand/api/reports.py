@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from analytics import reports
+from analytics.window import Window
 from unstrand.api.query import ReportQuery, WindowQuery, asked_window, read_or_refuse, within_rows
 from unstrand.api.status import service_of
 
@@ -15,11 +16,19 @@ Asked = Annotated[ReportQuery, Query()]
 WHERE = "query parameters by, cluster and currency"
 
 
+def _accounted(request: Request, query: WindowQuery) -> Window:
+    """The window asked for, with every hour of it in the ledger."""
+    service = service_of(request)
+    window = asked_window(service.store, query)
+    service.keeper.window(window, query.cluster)
+    return window
+
+
 @router.get("/cost")
 def cost(request: Request, query: Asked) -> dict[str, Any]:
     """What each group held, used and pays; every grouping adds up to the same total."""
     store, keys = service_of(request).store, query.keys("team")
-    window = asked_window(store, query)
+    window = _accounted(request, query)
     report = read_or_refuse(
         WHERE,
         lambda: reports.cost_report(
@@ -39,7 +48,7 @@ def cost(request: Request, query: Asked) -> dict[str, Any]:
 def ledger(request: Request, query: Asked) -> dict[str, Any]:
     """GPU-hours and cost per ledger class, and the proof that they are all there is."""
     store, keys = service_of(request).store, query.keys("class")
-    window = asked_window(store, query)
+    window = _accounted(request, query)
     report = read_or_refuse(
         WHERE,
         lambda: reports.ledger_report(
@@ -54,7 +63,7 @@ def ledger(request: Request, query: Asked) -> dict[str, Any]:
 def stranding(request: Request, query: Asked) -> dict[str, Any]:
     """Free GPUs that could not be used: by class, rule and the run that caused it or waited."""
     store, keys = service_of(request).store, query.keys("team")
-    window = asked_window(store, query)
+    window = _accounted(request, query)
     report = read_or_refuse(
         WHERE,
         lambda: reports.stranding_report(
@@ -69,5 +78,5 @@ def stranding(request: Request, query: Asked) -> dict[str, Any]:
 def coverage(request: Request, query: Annotated[WindowQuery, Query()]) -> dict[str, Any]:
     """How much of the window is known, per node, and what keeps the rest in the dark."""
     store = service_of(request).store
-    window = asked_window(store, query)
+    window = _accounted(request, query)
     return reports.coverage_report(store, window, cluster=query.cluster).to_dict()

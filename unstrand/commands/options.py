@@ -49,9 +49,7 @@ Since = Annotated[
 ]
 Until = Annotated[
     datetime | None,
-    typer.Option(
-        "--until", metavar="TIME", parser=instant, help="End of the window, exclusive."
-    ),
+    typer.Option("--until", metavar="TIME", parser=instant, help="End of the window, exclusive."),
 ]
 Cluster = Annotated[
     str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")

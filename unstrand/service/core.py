@@ -47,6 +47,7 @@ class Service:
     agents: AgentDoor = field(default_factory=AgentDoor)
     stopping: bool = False
     closed: bool = False
+    left_running: bool = False
 
     @classmethod
     def over(
@@ -107,7 +108,8 @@ class Service:
             if self.collector is not None and not self.collector.stop():
                 log.warning("the reader of this machine's GPUs did not end in time; it is left")
             self.keeper.stop()
-            if not self.schedule.stop():
+            self.left_running = not self.schedule.stop()
+            if self.left_running:
                 log.warning("background work did not end in time; its transaction is undone")
             self.writer.stop()
             self.store.checkpoint()

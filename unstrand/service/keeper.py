@@ -15,6 +15,10 @@ RECENT = timedelta(days=2)
 RECENT_EVERY = timedelta(minutes=1)
 ALL_EVERY = timedelta(hours=1)
 PIECE = timedelta(days=1)
+# Whether facts are newer than accounts is looked at by the month; a question that comes again
+# within half a minute (pages, dashboards) is not looked at again.
+MONTH = timedelta(days=31)
+ASKED_FOR = timedelta(seconds=30)
 
 
 class LedgerKeeper:
@@ -28,6 +32,7 @@ class LedgerKeeper:
         self._clock = clock
         self._one = threading.Lock()
         self._stop = threading.Event()
+        self._asked: dict[tuple[Window, str | None], datetime] = {}
 
     def recent(self) -> int:
         """Build what is missing of the last known days; returns the hours built."""
@@ -41,18 +46,36 @@ class LedgerKeeper:
         """End after the piece that is being built."""
         self._stop.set()
 
+    def window(self, window: Window, cluster: str | None) -> int:
+        """Build what is missing of a window that somebody asks for; returns the hours built.
+
+        Also hours after the last fact: what is installed then is `unknown`, and must be posted so.
+        """
+        now = self._clock()
+        self._asked = {key: at for key, at in self._asked.items() if now - at < ASKED_FOR}
+        if (window, cluster) in self._asked:
+            return 0
+        names = clusters(self._store) if cluster is None else [cluster]
+        built = sum(
+            self._piece(piece, name)
+            for name in names
+            for piece in _pieces(window.since, window.until, MONTH)
+        )
+        self._asked[window, cluster] = now
+        return built
+
     def _build(self, back: timedelta | None) -> int:
-        with self._one:
-            return sum(
-                self._piece(piece, cluster)
-                for cluster in clusters(self._store)
-                for piece in self._pieces(cluster, back)
-            )
+        return sum(
+            self._piece(piece, cluster)
+            for cluster in clusters(self._store)
+            for piece in self._pieces(cluster, back)
+        )
 
     def _piece(self, piece: Window, cluster: str) -> int:
-        if self._stop.is_set():
-            return 0
-        return ensure_built(self._store, piece, cluster=cluster)
+        with self._one:
+            if self._stop.is_set():
+                return 0
+            return ensure_built(self._store, piece, cluster=cluster)
 
     def _pieces(self, cluster: str, back: timedelta | None) -> list[Window]:
         """Windows of a day from the newest back."""
@@ -61,9 +84,14 @@ class LedgerKeeper:
             return []
         until = min(span.until, self._clock())
         first = span.since if back is None else max(span.since, until - back)
-        pieces = []
-        while until > first:
-            since = max(first, until - PIECE)
-            pieces.append(Window(since, until))
-            until = since
-        return pieces
+        return _pieces(first, until, PIECE)
+
+
+def _pieces(first: datetime, until: datetime, longest: timedelta) -> list[Window]:
+    """Windows of at most ``longest``, the newest first."""
+    pieces = []
+    while until > first:
+        since = max(first, until - longest)
+        pieces.append(Window(since, until))
+        until = since
+    return pieces

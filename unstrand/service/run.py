@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -63,6 +65,12 @@ def serve(  # noqa: PLR0913 - what an installation may set
             on_ready=lambda: on_ready(url),
             on_stop=service.refuse_intake,
         )
+    if service.left_running:
+        # Python would wait for the threads of unfinished background work, which may be compiling
+        # for half a minute; everything that was taken is written and the file is closed.
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def _open(path: Path, *, create: bool, clock: Callable[[], datetime]) -> Store:

@@ -40,6 +40,7 @@ class Schedule:
         )
         self._changed = threading.Condition()
         self._running = 0
+        self._stopped = threading.Event()
         self.figures: dict[str, TaskFigures] = {}
 
     def every(self, interval: timedelta, name: str, task: Callable[[], object]) -> None:
@@ -63,12 +64,15 @@ class Schedule:
 
         One that did not fails at its next question to the closed store; its transaction is undone.
         """
+        self._stopped.set()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
         with self._changed:
             return self._changed.wait_for(lambda: self._running == 0, timeout_s)
 
     def _run(self, name: str, task: Callable[[], object]) -> None:
+        if self._stopped.is_set():
+            return
         figures = self.figures[name]
         self._count(1)
         started = time.monotonic()
@@ -77,7 +81,10 @@ class Schedule:
         except Exception as error:
             figures.failures += 1
             figures.last_error = f"{type(error).__name__}: {error}"
-            log.exception("the task %s failed; it runs again at its next turn", name)
+            if self._stopped.is_set():
+                log.warning("the task %s was cut off by the stop: %s", name, figures.last_error)
+            else:
+                log.exception("the task %s failed; it runs again at its next turn", name)
         else:
             figures.last_ok_at = self._clock()
             figures.last_error = None

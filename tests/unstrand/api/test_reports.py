@@ -32,6 +32,16 @@ def test_stranding_and_coverage_are_those_of_the_analytics(api, site_store, site
     assert coverage["nodes"][0]["node"] == "big-1", "the darkest first"
 
 
+def test_hours_after_the_last_fact_are_unknown_and_the_identity_holds(api):
+    answer = api.get("/report/ledger", params={"since": "2026-11-03", "until": "2026-11-05"}).json()
+    hours = {row["class"]: row["gpu_hours"] for row in answer["rows"]}
+    assert answer["identity"] == {"gpu_seconds_difference": 0, "cost_difference": "0"}
+    # One node went down before and nobody said that it came back.
+    assert hours["unknown"] + hours["drained"] + hours["failed"] == answer["total"]["gpu_hours"]
+    assert hours["unknown"] > 0
+    assert "remarks" not in answer or "not in the ledger" not in str(answer["remarks"])
+
+
 def test_without_a_window_the_last_known_28_days_are_told(api):
     window = api.get("/report/cost").json()["window"]
     assert (window["since"], window["until"]) == ("2026-10-05T00:00:00Z", "2026-11-02T00:00:00Z")
