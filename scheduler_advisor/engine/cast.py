@@ -193,6 +193,7 @@ def cast_shadow(
     last = -1
     while size > 0:
         at = heap[0] >> JOB_BITS
+        before = popped
         while size > 0 and heap[0] >> JOB_BITS == at:
             packed = heap[0]
             job = packed & JOB_MASK
@@ -209,6 +210,8 @@ def cast_shadow(
                 if sign < 0:
                     release_at_shadow(nodes, shadow, shapes, rows, book, rules.shares, job, 1)
             free_milli += milli_held(nodes, shapes, rows, book, rules.plain_sizes, job, 1)
+        if popped == before:
+            continue  # stale entries alone: nothing ends at this instant
         if rules.reservations != 0:
             room_everywhere(nodes, shadow, shapes, classes, held, rules, at)
         if (

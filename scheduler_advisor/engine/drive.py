@@ -299,7 +299,9 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
                         blocked = True
                         head = job
                         seen = rank
-                        if head != old_head:
+                        # A shadow counts room for tasks and for the rest apart, so its instant may
+                        # come and the head still not fit: then the promise is made anew.
+                        if head != old_head or shadow.number[SH_AT] <= now:
                             shadow_head = -1
                         if rules.backfill == NO_BACKFILL:
                             break

@@ -172,6 +172,27 @@ def test_shares_of_gpus(data):
     same(jobs, data.draw(nodes_of(rich=True)), data.draw(policies(IN_ORDER)))
 
 
+def test_ends_of_jobs_that_are_over_bring_no_shadow():
+    """The head's task and rest have room when counted apart, never side by side; jobs of no length
+    leave ends behind, and the job after the head still starts."""
+    size = 6
+    jobs = Jobs.build(
+        submit=np.zeros(size, np.int64),
+        run=np.array([0, 0, 0, 0, 1, 0]),
+        limit=np.array([0, 0, 0, 0, 1, 0]),
+        gpus=np.array([0, 5, 0, 0, 1, 0]),
+        features=["", "f", "", "", "", ""],
+    )
+    cluster = replace(
+        Cluster.uniform(3, 4),
+        gpus=np.array([4, 0, 1]),
+        features=(frozenset({"f"}), frozenset(), frozenset()),
+    )
+    policy = Policy(backfill=Backfill.EASY)
+    same(jobs, cluster, policy)
+    assert simulate(jobs, cluster, policy).starts.tolist() == [1, 0, 1, 1, 1, 1]
+
+
 @st.composite
 def outages(draw, cluster):
     found = []
