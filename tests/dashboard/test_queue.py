@@ -64,7 +64,7 @@ def test_the_first_in_line_is_named_with_what_blocks_it(waiting_store, open_page
     # 203 wants 4 GPUs on a node: old-1 has 1 of 4 free, and 102 and 103 hold the other 3.
     assert "First in line: job 203 of bob, for 4 h 59 min" in text
     assert "A job of 4 GPUs on one node cannot start" in text
-    assert "It could if these ended: 103 (eve), 102 (bob) (GPUs held: 3)" in text
+    assert "It could if these ended: 102 (bob), 103 (eve) (GPUs held: 3)" in text
     assert "203 bob batch 4 1 4 h 59 min" in text
     assert "Order rebuilt from job records" in text
 
