@@ -193,7 +193,7 @@ def _frees(choice: tuple[Holding, ...], need: tuple[int, int, int]) -> bool:
 def _smallest(
     nodes: list[NodeNow], answers: dict[str, NodeAnswer], shape: Shape
 ) -> list[str] | None:
-    """The runs to end on the nodes that need the fewest GPUs freed, by run id; None: nothing helps."""
+    """The runs to end, by run id, where the fewest GPUs must be freed; None where nothing helps."""
     best: tuple[int, list[str]] | None = None
     for group in _domains(nodes, shape):
         ready = []
