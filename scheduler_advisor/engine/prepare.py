@@ -86,6 +86,11 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         raise PolicyError("policy: conservative backfill does not preempt; use easy")
     if not policy.gang and cluster.reservations:
         raise PolicyError("policy: gang = false knows no reservations; use gang = true")
+    if not policy.gang and cluster.headroom_gpus:
+        raise PolicyError("policy: gang = false keeps no headroom; use gang = true")
+    if not policy.gang and cluster.outages:
+        # A gang that no longer fits after a failure would give up and take again for ever.
+        raise PolicyError("policy: gang = false knows no outages; use gang = true")
     if not policy.gang and policy.preemption is not Preemption.NONE:
         raise PolicyError("policy: gang = false does not preempt; use gang = true")
     groups = grouped(jobs, cluster)

@@ -26,6 +26,7 @@ from scheduler_advisor.engine import (
     Scope,
     simulate,
 )
+from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.reference import reference
 
 pytestmark = pytest.mark.prove
@@ -320,14 +321,25 @@ def test_no_jobs_at_all(policy):
     assert len(outcome.start) == 0
 
 
+def test_a_gang_that_gives_up_is_refused_where_it_could_do_so_for_ever():
+    jobs = Jobs.build(submit=np.zeros(1, np.int64), run=np.ones(1, np.int64), gpus=np.ones(1, int))
+    cluster = Cluster.uniform(2, 4)
+    policy = Policy(gang=False, gang_timeout_s=3)
+    down = replace(cluster, outages=(Outage(cluster.names[0], 0, None, OutageKind.FAIL),))
+    with pytest.raises(PolicyError, match="knows no outages"):
+        simulate(jobs, down, policy)
+    with pytest.raises(PolicyError, match="keeps no headroom"):
+        simulate(jobs, replace(cluster, headroom_gpus=1), policy)
+
+
 @MANY
 @given(st.data())
 def test_gang_off_holds_and_deadlocks(data):
     rich = data.draw(st.booleans())
     cluster = data.draw(nodes_of(rich=rich))
     jobs = data.draw(jobs_of(rich=rich, shares=rich))
-    jobs, cluster = data.draw(ruled(jobs, cluster, headroom=True))
-    cluster = replace(cluster, reservations=(), outages=data.draw(outages(cluster)))
+    jobs, cluster = data.draw(ruled(jobs, cluster, headroom=False))
+    cluster = replace(cluster, reservations=())
     chosen = data.draw(policies((Backfill.NONE, Backfill.GREEDY)))
     chosen = replace(chosen, gang=False, gang_timeout_s=data.draw(st.sampled_from([0, 3, 9])))
     same(jobs, cluster, chosen)
