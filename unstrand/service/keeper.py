@@ -32,6 +32,7 @@ class LedgerKeeper:
         self._clock = clock
         self._one = threading.Lock()
         self._stop = threading.Event()
+        self._asking = threading.Lock()  # requests come on many threads
         self._asked: dict[tuple[Window, str | None], datetime] = {}
 
     def recent(self) -> int:
@@ -52,16 +53,18 @@ class LedgerKeeper:
         Also hours after the last fact: what is installed then is `unknown`, and must be posted so.
         """
         now = self._clock()
-        self._asked = {key: at for key, at in self._asked.items() if now - at < ASKED_FOR}
-        if (window, cluster) in self._asked:
-            return 0
+        with self._asking:
+            self._asked = {key: at for key, at in self._asked.items() if now - at < ASKED_FOR}
+            if (window, cluster) in self._asked:
+                return 0
         names = clusters(self._store) if cluster is None else [cluster]
         built = sum(
             self._piece(piece, name)
             for name in names
-            for piece in _pieces(window.since, window.until, MONTH)
+            for piece in _cut(window.since, window.until, MONTH)
         )
-        self._asked[window, cluster] = now
+        with self._asking:
+            self._asked[window, cluster] = now
         return built
 
     def _build(self, back: timedelta | None) -> int:
@@ -84,10 +87,10 @@ class LedgerKeeper:
             return []
         until = min(span.until, self._clock())
         first = span.since if back is None else max(span.since, until - back)
-        return _pieces(first, until, PIECE)
+        return _cut(first, until, PIECE)
 
 
-def _pieces(first: datetime, until: datetime, longest: timedelta) -> list[Window]:
+def _cut(first: datetime, until: datetime, longest: timedelta) -> list[Window]:
     """Windows of at most ``longest``, the newest first."""
     pieces = []
     while until > first:
