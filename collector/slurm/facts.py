@@ -32,7 +32,8 @@ class SlurmFacts:
     """Everything that one import parsed; ``events`` None = there is no list of events.
 
     ``exact``: by run id, the controller's own split of a run over its nodes. ``seen_since``: nodes
-    that take no work now and carry no stamp do so since then; None = over the whole window.
+    that take no work now and carry no stamp do so since then, and those that do take work ended
+    their open states; None = the list is of no known instant and holds for the whole window.
     ``states``: node states that are known besides.
     """
 
@@ -100,6 +101,8 @@ def _write_cluster(
 def _states(facts: SlurmFacts, since: datetime, until: datetime) -> StateStatement:
     begin = since if facts.seen_since is None else facts.seen_since
     booked = node_states.from_events(facts.cluster, facts.events or (), since, until)
+    if facts.seen_since is not None:
+        booked = node_states.over_where_usable(booked, facts.nodes, until)
     known = [*booked, *facts.states]
     shown = node_states.from_nodes(facts.cluster, facts.nodes, begin, until, known)
     return StateStatement(tuple(booked), (*facts.states, *shown), since, begin, until)

@@ -13,6 +13,7 @@ from collector.slurm import (
     partition,
     reservation,
     sacct,
+    settings,
     squeue,
     topology,
 )
@@ -36,6 +37,7 @@ class Controller:
     reservations: tuple[SlurmReservation, ...]
     exact: dict[str, list[Share]]
     queue: Queue
+    settings: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,13 @@ def controller(ask: Ask) -> Controller:
     """Ask slurmctld for everything. Raises ImportRefusedError."""
     config = _config(ask(("scontrol", "show", "config")))
     detail = ask(("scontrol", "show", "job", "-d", "-o"))
+    listed = ask(("scontrol", "show", "partition", "-o"))
     return Controller(
         cluster=config.get("ClusterName", ""),
         nodes=tuple(
             node.parse("scontrol show node", ask(("scontrol", "show", "node", "-d", "-o")))
         ),
-        partitions=tuple(
-            partition.parse("scontrol show partition", ask(("scontrol", "show", "partition", "-o")))
-        ),
+        partitions=tuple(partition.parse("scontrol show partition", listed)),
         places=_places(ask, config),
         reservations=tuple(
             reservation.parse(
@@ -66,6 +67,7 @@ def controller(ask: Ask) -> Controller:
         ),
         exact=job_detail.parse("scontrol show job", detail),
         queue=squeue.parse("squeue", ask(squeue.COMMAND)),
+        settings=settings.settings(config, listed, ask(settings.QOS_COMMAND)),
     )
 
 

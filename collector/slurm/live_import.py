@@ -10,6 +10,7 @@ from collector.slurm.commands import Ask
 from collector.slurm.facts import SlurmFacts
 from collector.slurm.refusal import refusal
 from collector.slurm.run_rules import Window
+from collector.slurm.settings import write_settings
 from collector.slurm.summary import ImportSummary
 from collector.store import Store
 
@@ -52,6 +53,7 @@ def import_live(
         summary = facts.write(work, found, window, now)
         queued = live_writer.write_queue(work, cluster, shown.queue, now)
         kept = live_writer.write_reservations(work, cluster, shown.reservations, now)
+        write_settings(work, cluster, shown.settings, now)
         if before is None or until > before:
             live_writer.write_watermark(work, cluster, until, now)
     return summary.with_kept({"queue_snapshot": queued, "reservation": kept})

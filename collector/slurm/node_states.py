@@ -85,6 +85,23 @@ def from_nodes(
     return states
 
 
+def over_where_usable(
+    states: Iterable[NodeState], nodes: Iterable[SlurmNode], seen_at: datetime
+) -> list[NodeState]:
+    """Open states ended at ``seen_at`` where the node list of that instant shows the node usable.
+
+    The controller knows of a resume at once, accounting a second or two later; the exact end comes
+    with the next question. A state that begins at ``seen_at`` or later is newer than the list.
+    """
+    usable = {node.name for node in nodes if node.state is None}
+    return [
+        replace(state, until=seen_at)
+        if state.until is None and state.node in usable and state.since < seen_at
+        else state
+        for state in states
+    ]
+
+
 def booked(existing: Iterable[NodeState], statement: StateStatement) -> list[NodeState]:
     """The states of accounting after the statement, in the order of node and begin."""
     rest = _cut_all(existing, statement.since, statement.until, statement.booked)

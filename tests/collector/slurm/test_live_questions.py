@@ -17,6 +17,7 @@ HELP += "Suspended State ReqTRES AllocTRES NNodes NodeList Reserved TimelimitRaw
 HELP += "ExitCode"
 QUEUED = "9|9|vision|li|a100|normal|PENDING|77|1793491300|1-00:00:00|gres:gpu:a100:4|"
 QUEUED += "cpu=8,mem=64G,node=2,gres/gpu=8,gres/gpu:a100=8|Resources|\n"
+EVENTS = "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
 RUNNING = "1|1|nlp|amara|a100|normal|RUNNING|80|1793491200|1:00:00|N/A|cpu=16,gres/gpu=2|None|\n"
 
 
@@ -32,6 +33,7 @@ class FakeSlurm:
             "No reservations in the system",
         )
         self.node = site.node(State="MIXED")
+        self.events = ""
 
     def __call__(self, command):
         self.asked.append(tuple(command))
@@ -42,7 +44,7 @@ class FakeSlurm:
             "scontrol show reservation": self.reservations + "\n",
             "scontrol show job": self.jobs,
             "sacct --helpformat": HELP,
-            "sacctmgr -P show": "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n",
+            "sacctmgr -P show": EVENTS + self.events,
         }.get(" ".join(command[:3])) or self._longer(command)
 
     def _longer(self, command):
@@ -91,6 +93,29 @@ def test_the_next_import_asks_from_an_hour_before_the_last_one(site, slurm):
     assert (summary.since, summary.until) == (NOW - timedelta(hours=1), NOW + timedelta(minutes=5))
     windows = site.store.rows("SELECT since, until FROM fact_window")
     assert windows == [{"since": NOW - timedelta(days=28), "until": NOW + timedelta(minutes=5)}]
+
+
+def test_a_node_that_the_controller_shows_usable_has_ended_its_drain_before_accounting_says_so(
+    site, slurm
+):
+    def states():
+        return [
+            tuple(row.values()) for row in site.store.rows("SELECT since, until FROM node_state")
+        ]
+
+    begin, end = T0 + 3600, T0 + 7200  # accounting closes the event late, with the true end
+    slurm.node, slurm.events = (
+        site.node(State="IDLE+DRAIN"),
+        f"c|gn01|{begin}|Unknown|DRAIN|fan|r\n",
+    )
+    ask(site, slurm, NOW - timedelta(hours=1))
+    assert [until for _, until in states()] == [None]
+    slurm.node = site.node(State="IDLE")
+    ask(site, slurm)
+    assert [until for _, until in states()] == [NOW]
+    slurm.events = f"c|gn01|{begin}|{end}|DRAIN|fan|r\n"
+    ask(site, slurm, NOW + timedelta(minutes=1), since=NOW - timedelta(hours=4))
+    assert states() == [(datetime.fromtimestamp(begin, UTC), datetime.fromtimestamp(end, UTC))]
 
 
 def test_the_queue_is_kept_with_what_each_job_wants(site, slurm):
