@@ -187,6 +187,19 @@ def seed_shipped(work: Work) -> None:
         load_prices(work, shipped_prices(), at=datetime(2026, 11, 9, tzinfo=UTC), actor="unstrand")
 
 
+def alive_sql(closed_at: datetime | None) -> str:
+    """Which rows of the book hold now; with two parameters of ``closed_at``, which did then.
+
+    Shipped prices count as always loaded: a release that has them replaces nothing.
+    """
+    if closed_at is None:
+        return "retired_at IS NULL"
+    return (
+        f"(loaded_at <= ? OR starts_with(source, '{_DEFAULT}')) "
+        "AND (retired_at IS NULL OR retired_at > ?)"
+    )
+
+
 def rank(row: dict[str, Any], purchase_type: str) -> tuple[object, ...]:
     """Which of several prices in force wins: the smallest rank.
 

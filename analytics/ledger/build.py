@@ -11,7 +11,12 @@ from analytics.errors import LedgerError
 from analytics.ledger.classes import RULES_VERSION
 from analytics.ledger.closing import is_closed, post_corrections, set_aside
 from analytics.ledger.compute import Computed, compute
-from analytics.ledger.freshness import facts_hashes
+from analytics.ledger.freshness import (
+    facts_hashes,
+    recorded_hashes,
+    samples_in,
+    stale_hours,
+)
 from analytics.ledger.held import Conflict
 from analytics.window import HOUR_US, Window, from_us, to_us
 from collector.store import Store, Work
@@ -46,10 +51,10 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
     if closed:
         set_aside(work, cluster, (since, until))
     hashes = facts_hashes(work, cluster, since, until)
-    recorded = _recorded(work, cluster, since, until)
-    gone = {hour for hour in hashes if _samples(hashes[hour]) < _samples(recorded.get(hour))}
+    recorded = recorded_hashes(work, cluster, since, until)
+    gone = {hour for hour in hashes if samples_in(hashes[hour]) < samples_in(recorded.get(hour))}
     for hour in gone:
-        hashes[hour] = f"{hashes[hour].split(':')[0]}:{_samples(recorded[hour])}"
+        hashes[hour] = f"{hashes[hour].split(':')[0]}:{samples_in(recorded[hour])}"
     computed = compute(
         work, cluster, to_us(since), to_us(until), gone=[to_us(hour) for hour in gone]
     )
@@ -57,20 +62,6 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
     if not gone:
         _write_activity(work, cluster, (since, until), computed)
     return post_corrections(work, cluster, (since, until)) if closed else computed.rows.num_rows
-
-
-def _samples(facts_hash: str | None) -> int:
-    return 0 if facts_hash is None else int(facts_hash.split(":")[1])
-
-
-def _recorded(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:
-    """What the hours in the ledger were made of; hours under older rules are not in it."""
-    rows = work.rows(
-        "SELECT hour, facts_hash FROM ledger_build WHERE cluster = ? AND hour >= ? "
-        "AND hour < ? AND rules_version = ?",
-        [cluster, since, until, RULES_VERSION],
-    )
-    return {row["hour"]: row["facts_hash"] for row in rows}
 
 
 def _write_activity(
@@ -204,21 +195,12 @@ def clusters(store: Store, cluster: str | None = None) -> list[str]:
     return [row["cluster"] for row in store.rows("SELECT DISTINCT cluster FROM node ORDER BY ALL")]
 
 
-def _older(have: str | None, now: str) -> bool:
-    """Whether facts changed; samples that retention dropped change nothing."""
-    if have is None or have.split(":")[0] != now.split(":")[0]:
-        return True
-    return _samples(now) > _samples(have)
-
-
 def _stale(store: Store, cluster: str, window: Window) -> list[Window]:
     """Runs of neighbouring hours that must be built."""
     found: list[Window] = []
     with store.work() as work:
         for since, until in _months(window):
-            now = facts_hashes(work, cluster, since, until)
-            have = _recorded(work, cluster, since, until)
-            for hour in sorted(hour for hour in now if _older(have.get(hour), now[hour])):
+            for hour in stale_hours(work, cluster, since, until):
                 if found and found[-1].until == hour:
                     found[-1] = Window(found[-1].since, hour + _HOUR)
                 else:

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from analytics.errors import ClosedDayError
 from analytics.ledger.classes import RULES_VERSION, LedgerClass, Overlay
+from analytics.ledger.freshness import stale_hours
 from analytics.window import Window
 from collector.store import Store, Work
 
@@ -46,6 +47,16 @@ def is_closed(work: Work, cluster: str, day: date) -> bool:
     )
 
 
+def closed_at(work: Work, cluster: str, day: date) -> datetime | None:
+    """When a day was closed; None while it is open."""
+    found: datetime | None = work.value(
+        "SELECT max(closed_at) FROM closed_day WHERE cluster = ? AND day = ? "
+        "AND reopened_at IS NULL",
+        [cluster, day],
+    )
+    return found
+
+
 def close_day(  # noqa: PLR0913 - each is a named setting of the act
     store: Store,
     cluster: str,
@@ -77,6 +88,11 @@ def close_day(  # noqa: PLR0913 - each is a named setting of the act
             raise ClosedDayError(
                 f"{day} of {cluster} stays open: its coverage {coverage:.4f} is below "
                 f"{least_coverage}; see report coverage for what is missing"
+            )
+        if stale_hours(work, cluster, window.since, window.until):
+            raise ClosedDayError(
+                f"{day} of {cluster} stays open: facts, prices or settings changed since it was "
+                "built; build it again first"
             )
         digest = ledger_hash(work, cluster, window)
         work.append("closed_day", _row(work, cluster, (day, now, actor, coverage, digest)))

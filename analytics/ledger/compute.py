@@ -13,6 +13,7 @@ from analytics.errors import LedgerError
 from analytics.ledger.broken import Breakage, mark_failed
 from analytics.ledger.causes import causes
 from analytics.ledger.classes import CLASSES
+from analytics.ledger.closing import closed_at
 from analytics.ledger.events import (
     EventList,
     held_events,
@@ -66,11 +67,13 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     ``gone``: hours whose samples were dropped since; their activity comes from the roll-up.
     Raises LedgerError if the rows do not add up to what is installed, which would be a fault here.
     """
-    settings = settings_at(work, cluster, from_us(since))
+    midnight = from_us(since).replace(hour=0, minute=0, second=0, microsecond=0)
+    settings = settings_at(work, cluster, midnight)  # a setting holds from the next UTC day on
     lead = settings.pass_interval_s * US
     facts = load(work, cluster, since, until, lead=lead)
     fleet = Fleet.of(facts)
-    prices = PriceTimes.load(work, cluster, settings.purchase_type)
+    fixed = closed_at(work, cluster, midnight.date())
+    prices = PriceTimes.load(work, cluster, settings.purchase_type, fixed)
     models = {model for _, model in fleet.pools}
     bounds = cuts(since, until, prices.changes(models) | _mapping_changes(work, cluster))
     held = resolve(facts, fleet, since - lead, until)

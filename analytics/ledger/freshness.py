@@ -10,6 +10,7 @@ import hashlib
 from collections import defaultdict
 from datetime import datetime, timedelta
 
+from analytics.ledger.classes import RULES_VERSION
 from analytics.ledger.lost import THROWN_STATES
 from analytics.ledger.profile import demand_profile
 from analytics.ledger.settings import settings_at
@@ -138,3 +139,34 @@ def _rules(work: Work, cluster: str, day: datetime) -> str:
 
 def _digest(parts: list[str], common: str) -> str:
     return hashlib.sha256("|".join([*parts, common]).encode()).hexdigest()[:16]
+
+
+def samples_in(facts_hash: str | None) -> int:
+    """How many samples an hour was made of."""
+    return 0 if facts_hash is None else int(facts_hash.split(":")[1])
+
+
+def recorded_hashes(
+    work: Work, cluster: str, since: datetime, until: datetime
+) -> dict[datetime, str]:
+    """What the hours in the ledger were made of; hours under older rules are not in it."""
+    rows = work.rows(
+        "SELECT hour, facts_hash FROM ledger_build WHERE cluster = ? AND hour >= ? "
+        "AND hour < ? AND rules_version = ?",
+        [cluster, since, until, RULES_VERSION],
+    )
+    return {row["hour"]: row["facts_hash"] for row in rows}
+
+
+def older(have: str | None, now: str) -> bool:
+    """Whether facts changed; samples that retention dropped change nothing."""
+    if have is None or have.split(":")[0] != now.split(":")[0]:
+        return True
+    return samples_in(now) > samples_in(have)
+
+
+def stale_hours(work: Work, cluster: str, since: datetime, until: datetime) -> list[datetime]:
+    """The hours whose accounts are missing or older than their facts."""
+    now = facts_hashes(work, cluster, since, until)
+    have = recorded_hashes(work, cluster, since, until)
+    return sorted(hour for hour in now if older(have.get(hour), now[hour]))

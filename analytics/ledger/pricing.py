@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from analytics.gpu_models import ModelNames, normalised
 from analytics.ledger.kernel.state import Array
-from analytics.prices import in_force, seed_shipped
+from analytics.prices import alive_sql, in_force, seed_shipped
 from analytics.window import from_us, to_us
 from collector.store import Work
 
@@ -23,13 +24,16 @@ class PriceTimes:
             self._rows.setdefault(normalised(row["gpu_model"]), []).append(row)
 
     @classmethod
-    def load(cls, work: Work, cluster: str, purchase_type: str) -> PriceTimes:
-        """From the book, with the shipped list prices in it."""
+    def load(
+        cls, work: Work, cluster: str, purchase_type: str, closed_at: datetime | None = None
+    ) -> PriceTimes:
+        """From the book of now, with the shipped list prices in it; for a day that is closed, from
+        the book as it was then."""
         seed_shipped(work)
         rows = work.rows(
-            "SELECT * FROM price WHERE retired_at IS NULL AND (cluster = ? OR cluster IS NULL) "
-            "ORDER BY price_key",
-            [cluster],
+            "SELECT * FROM price WHERE (cluster = ? OR cluster IS NULL) "  # noqa: S608 - our own condition
+            f"AND {alive_sql(closed_at)} ORDER BY price_key",
+            [cluster, *([closed_at] * 2 if closed_at else [])],
         )
         return cls(ModelNames.load(work), rows, purchase_type)
 

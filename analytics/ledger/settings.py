@@ -48,21 +48,44 @@ _KINDS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 
 
-def put_setting(
-    work: Work, key: str, value: object, *, since: datetime, cluster: str | None = None, actor: str
+def put_setting(  # noqa: PLR0913 - each is a named part of the act
+    work: Work,
+    key: str,
+    value: object,
+    *,
+    since: datetime,
+    actor: str,
+    cluster: str | None = None,
+    now: datetime | None = None,
 ) -> None:
-    """Set ``key`` from ``since`` on; SettingError for an unknown key or a value that does not
-    parse."""
+    """Set ``key`` from the first UTC day that begins at ``since`` or later.
+
+    ``now``: when this was said, for the audit log; without it, ``since``. SettingError for an
+    unknown key, a value that does not parse, or a day that is closed already.
+    """
     if key not in _KINDS:
         raise SettingError(f"unknown ledger setting {key!r}: one of {', '.join(sorted(_KINDS))}")
     _parse(key, str(value))
+    refuse_closed(work, cluster, since, f"ledger setting {key}")
     row = {"cluster": cluster, "key": key, "value": str(value), "effective_from": since}
     work.append("ledger_setting", {k: [v] for k, v in {**row, "source": actor}.items()})
     work.append(
         "audit",
-        {"ts": [since], "actor": [actor], "action": ["setting.put"], "subject": [key],
-         "after_value": [str(value)]},
+        {"ts": [now or since], "actor": [actor], "action": ["setting.put"], "subject": [key],
+         "after_value": [f"{value} from {since.isoformat()}, {cluster or 'every cluster'}"]},
     )  # fmt: skip
+
+
+def refuse_closed(work: Work, cluster: str | None, since: datetime, what: str) -> None:
+    """SettingError where a change from ``since`` on would reach into a closed day."""
+    last = work.value(
+        "SELECT max(day) FROM closed_day WHERE reopened_at IS NULL AND (cluster = ? OR ? IS NULL)",
+        [cluster, cluster],
+    )
+    if last is not None and since.date() <= last:
+        raise SettingError(
+            f"{what}: {last} is closed and keeps its rules; let it hold from a later day on"
+        )
 
 
 def _parse(key: str, text: str) -> Any:

@@ -4,8 +4,9 @@ book."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from analytics.ledger.facts import inventory
@@ -19,6 +20,7 @@ from collector.store import Work
 
 # gpu_us x micro-currency -> currency per GPU-hour
 PER_UNIT = Fraction(1, 3_600_000_000 * 1_000_000)
+_DAY = timedelta(days=1)
 
 
 @dataclass(slots=True)
@@ -40,40 +42,78 @@ class Installed:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Book:
+    """The prices that hold over ``[since, until)``, microseconds: for closed days those of then."""
+
+    since: int
+    until: int
+    purchase_type: str
+    prices: PriceTimes
+
+
 def installed(
     work: Work, clusters: list[str], window: Window, spans: list[tuple[datetime, datetime]]
 ) -> Installed:
     """What the clusters have over the window, priced; independent of what the ledger posted."""
     total = Installed()
+    edges = {to_us(t) for span in spans for t in span}
     for cluster in clusters:
-        facts = inventory(work, cluster, window.since_us, window.until_us)
-        fleet = Fleet.of(facts)
-        prices = PriceTimes.load(
-            work, cluster, settings_at(work, cluster, window.since).purchase_type
-        )
-        edges = {to_us(t) for span in spans for t in span}
-        for pool, timeline in enumerate(fleet.installed):
-            model = fleet.pools[pool][1]
-            cuts = sorted(edges | prices.changes([model]))
-            for t0, t1, gpus in clip(timeline, window.since_us, window.until_us):
-                inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
-                for a, b in itertools.pairwise(inside):
-                    _add(total, prices, (cluster, model), (a, b, gpus), work)
+        fleet = Fleet.of(inventory(work, cluster, window.since_us, window.until_us))
+        for book in books(work, cluster, window):
+            for pool, timeline in enumerate(fleet.installed):
+                model = fleet.pools[pool][1]
+                cuts = sorted(edges | book.prices.changes([model]))
+                for t0, t1, gpus in clip(timeline, book.since, book.until):
+                    inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
+                    for a, b in itertools.pairwise(inside):
+                        _add(total, book, model, (a, b, gpus))
     return total
 
 
-def _add(
-    total: Installed,
-    prices: PriceTimes,
-    place: tuple[str, str],
-    part: tuple[int, int, int],
-    work: Work,
-) -> None:
+def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
+    """The window in as few pieces as there are price books and purchase types in force."""
+    closed = {
+        row["day"]: row["closed_at"]
+        for row in work.rows(
+            "SELECT day, max(closed_at) AS closed_at FROM closed_day WHERE cluster = ? "
+            "AND reopened_at IS NULL GROUP BY day",
+            [cluster],
+        )
+    }
+    versions = _versions(work, cluster)
+    pieces: list[tuple[datetime, datetime, tuple[str, int | None], datetime | None]] = []
+    day = window.since.replace(hour=0, minute=0, second=0, microsecond=0)
+    while day < window.until:
+        since, until = max(day, window.since), min(day + _DAY, window.until)
+        at = closed.get(day.date())
+        version = None if at is None else sum(t <= at for t in versions)
+        regime = (settings_at(work, cluster, day).purchase_type, version)
+        if pieces and pieces[-1][2] == regime:
+            pieces[-1] = (pieces[-1][0], until, regime, at)
+        else:
+            pieces.append((since, until, regime, at))
+        day += _DAY
+    for since, until, (purchase, _), at in pieces:
+        prices = PriceTimes.load(work, cluster, purchase, at)
+        yield Book(to_us(since), to_us(until), purchase, prices)
+
+
+def _versions(work: Work, cluster: str) -> list[datetime]:
+    """The instants at which the cluster's price book changed."""
+    rows = work.rows(
+        "SELECT DISTINCT unnest([loaded_at, retired_at]) AS t FROM price "
+        "WHERE cluster = ? OR cluster IS NULL",
+        [cluster],
+    )
+    return [row["t"] for row in rows if row["t"] is not None]
+
+
+def _add(total: Installed, book: Book, model: str, part: tuple[int, int, int]) -> None:
     a, b, gpus = part
     amount = gpus * (b - a)
     total.gpu_us += amount
-    purchase = settings_at(work, place[0], from_us(a)).purchase_type
-    row = in_force(prices.rows_of(place[1]), from_us(a), purchase)
+    row = in_force(book.prices.rows_of(model), from_us(a), book.purchase_type)
     if row is None:
         total.unpriced_us += amount
         return
