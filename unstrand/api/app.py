@@ -8,11 +8,13 @@ from fastapi import FastAPI
 
 from unstrand.api import (
     advice,
+    backup,
     books,
     cluster,
     docs,
     errors,
     health,
+    imports,
     ingest,
     measurements,
     reports,
@@ -35,7 +37,18 @@ def api_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for part in (status, reports, ingest, measurements, advice, books, health, cluster):
+    for part in (
+        status,
+        reports,
+        ingest,
+        measurements,
+        advice,
+        books,
+        health,
+        cluster,
+        imports,
+        backup,
+    ):
         app.include_router(part.router)
     docs.install(app)
     return app

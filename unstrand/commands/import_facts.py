@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -11,13 +13,14 @@ from collector.demo import holds_demo
 from collector.errors import StoreError
 from collector.store import Store
 from unstrand.clock import utc_now
-from unstrand.commands.options import Db, Json, Since, Until
+from unstrand.commands.options import Db, Json, Server, Since, Until
 from unstrand.commands.progress import working
-from unstrand.commands.source import opened
+from unstrand.commands.send import send_files, send_long
+from unstrand.commands.source import opened, server_for
+from unstrand.import_documents import slurm_document
 from unstrand.output import Format, print_document
 
-if TYPE_CHECKING:
-    from collector.slurm.summary import ImportSummary
+_FILES = ("sacct", "nodes", "events", "topology", "partitions")
 
 import_app = typer.Typer(no_args_is_help=True, help="Take in facts of other systems.")
 
@@ -53,12 +56,14 @@ def slurm(
         typer.Option("--sacct-fields", metavar="LIST", help="--format of a file without a header."),
     ] = None,
     db: Db = None,
+    server: Server = None,
     as_json: Json = False,
 ) -> None:
     """Take in Slurm's accounting, from files or from the cluster of this host.
 
     Facts are known from --since to --until; of files the default is the first submit to the last
-    end, of a live cluster the end of the import before until now.
+    end, of a live cluster the end of the import before until now. A service that holds the file
+    takes them in; with --live it asks the Slurm of its own host.
     A broken file is refused with its line, and nothing is taken in.
 
     Example: `unstrand import slurm --cluster c1 --sacct sacct.txt --nodes nodes.txt`
@@ -70,22 +75,59 @@ def slurm(
         raise typer.BadParameter(
             "give both --sacct and --nodes, or --live on a host of the cluster"
         )
+    question = SlurmQuestion(
+        cluster, sacct, nodes, events, topology, partitions, since, until, time_zone, sacct_fields
+    )
+    address = server_for(db, server)
+    with working(f"importing {cluster}"):
+        told = _by_file(db, question) if address is None else _by_service(address, question)
+    tell(told, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmQuestion:
+    """The options of one import; without ``sacct`` the Slurm of the host is asked."""
+
+    cluster: str
+    sacct: Path | None
+    nodes: Path | None
+    events: Path | None
+    topology: Path | None
+    partitions: Path | None
+    since: datetime | None
+    until: datetime | None
+    time_zone: str
+    sacct_fields: str | None
+
+
+def _by_file(db: Path | None, question: SlurmQuestion) -> dict[str, Any]:
     # Here, not above: the parsers load pandas through Arrow, a second that no other command owes.
     from collector.slurm.importer import import_files
     from collector.slurm.live_import import import_live
 
+    options = asdict(question)
+    cluster, sacct, nodes = (options.pop(name) for name in ("cluster", "sacct", "nodes"))
     with opened(db, create=True) as store:
         refuse_demo(store)
-        with working(f"importing {cluster}"):
-            if sacct is None or nodes is None:
-                summary = import_live(store, cluster, since, until, utc_now())
-            else:
-                summary = import_files(
-                    store, cluster, sacct=sacct, nodes=nodes, now=utc_now(), events=events,
-                    topology=topology, partitions=partitions, since=since, until=until,
-                    time_zone=time_zone, sacct_fields=sacct_fields,
-                )  # fmt: skip
-    _tell(summary, as_json=as_json)
+        if sacct is None:
+            summary = import_live(store, cluster, question.since, question.until, utc_now())
+        else:
+            summary = import_files(
+                store, cluster, sacct=sacct, nodes=nodes, now=utc_now(), **options
+            )
+    return slurm_document(summary)
+
+
+def _by_service(address: str, question: SlurmQuestion) -> dict[str, Any]:
+    files = {name: getattr(question, name) for name in _FILES}
+    fields = {name: value for name, value in asdict(question).items() if name not in files}
+    for name in ("since", "until"):
+        moment = fields[name]
+        fields[name] = None if moment is None else moment.isoformat()
+    if question.sacct is not None:
+        return cast(dict[str, Any], send_files(address, "import/slurm", fields, files))
+    live = {name: fields[name] for name in ("cluster", "since", "until")}
+    return cast(dict[str, Any], send_long(address, "import/slurm/live", live))
 
 
 def refuse_demo(store: Store) -> None:
@@ -96,16 +138,10 @@ def refuse_demo(store: Store) -> None:
         )
 
 
-def _tell(summary: ImportSummary, *, as_json: bool) -> None:
-    if not as_json:
-        typer.echo("\n".join(summary.lines()))
-        return
-    rows = [{"table": name, "kept": count} for name, count in summary.kept.items()]
-    print_document(
-        {
-            "cluster": summary.cluster, "since": summary.since, "until": summary.until,
-            "rows": rows, "dropped": summary.dropped, "remarks": summary.remarks,
-            "gpu_seconds": summary.gpu_seconds,
-        },
-        Format.JSON,
-    )  # fmt: skip
+def tell(document: dict[str, Any], *, as_json: bool) -> None:
+    """What an import did, in lines for people or whole for programs."""
+    lines = document.pop("lines")
+    if as_json:
+        print_document(document, Format.JSON)
+    else:
+        typer.echo("\n".join(lines))

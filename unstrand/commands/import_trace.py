@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from unstrand.clock import utc_now
-from unstrand.commands.import_facts import refuse_demo
-from unstrand.commands.options import Db, Json, instant
+from unstrand.commands.import_facts import refuse_demo, tell
+from unstrand.commands.options import Db, Json, Server, instant
 from unstrand.commands.progress import working
-from unstrand.commands.source import opened
-from unstrand.output import Format, print_document
+from unstrand.commands.send import send_files
+from unstrand.commands.source import opened, server_for
+from unstrand.import_documents import trace_document
 
 if TYPE_CHECKING:
-    from collector.traces.importer import TraceSummary
+    from unstrand.trace_import import TraceQuestion
 
 
 def trace(
@@ -50,6 +51,7 @@ def trace(
         ),
     ] = None,
     db: Db = None,
+    server: Server = None,
     as_json: Json = False,
 ) -> None:
     """Take in a trace: jobs, runs, what they held and when, on the nodes given.
@@ -61,41 +63,36 @@ def trace(
     """
     if nodes is not None and shape is not None:
         raise typer.BadParameter("--nodes and --shape are two answers: give one of them")
-    # Here, not above: Arrow and the compiler cost seconds that no other command owes.
-    from unstrand.commands.import_trace_run import TraceQuestion, take_in
+    # Here, not above: Arrow costs a second that no other command owes.
+    from unstrand.trace_import import TraceQuestion
 
     question = TraceQuestion(
-        file=file,
-        kind=kind,
-        cluster=cluster,
-        nodes=nodes,
-        shape=shape,
-        origin=origin,
+        file=file, kind=kind, cluster=cluster, nodes=nodes, shape=shape, origin=origin,
         policy=policy,
-    )
+    )  # fmt: skip
+    address = server_for(db, server)
+    with working(f"importing {cluster}"):
+        told = _by_file(db, question) if address is None else _by_service(address, question)
+    tell(told, as_json=as_json)
+
+
+def _by_file(db: Path | None, question: TraceQuestion) -> dict[str, Any]:
+    from unstrand.trace_import import take_in
+
     with opened(db, create=True) as store:
         refuse_demo(store)
-        with working(f"importing {cluster}"):
-            summary = take_in(store, question, utc_now())
-    _tell(summary, as_json=as_json)
+        return trace_document(take_in(store, question, utc_now()))
 
 
-def _tell(summary: TraceSummary, *, as_json: bool) -> None:
-    if not as_json:
-        typer.echo("\n".join(summary.lines()))
-        return
-    print_document(
-        {
-            "cluster": summary.cluster,
-            "format": summary.format,
-            "since": summary.since,
-            "until": summary.until,
-            "rows": [{"table": "job", "kept": summary.kept}],
-            "dropped": dict(summary.dropped),
-            "remarks": list(summary.remarks),
-            "nodes": summary.nodes,
-            "gpus": summary.gpus,
-            "held_gpu_hours": summary.held_gpu_hours,
-        },
-        Format.JSON,
-    )
+def _by_service(address: str, question: TraceQuestion) -> dict[str, Any]:
+    policy = question.policy
+    in_file = Path(policy) if policy is not None and policy.endswith(".toml") else None
+    fields = {
+        "format": question.kind,
+        "cluster": question.cluster,
+        "shape": question.shape,
+        "origin": None if question.origin is None else question.origin.isoformat(),
+        "policy": policy if in_file is None else None,
+    }
+    files = {"file": question.file, "nodes": question.nodes, "policy_file": in_file}
+    return cast(dict[str, Any], send_files(address, "import/trace", fields, files))

@@ -13,21 +13,29 @@ from collector.backup import restore as read_backup
 from collector.backup import schema_version
 from collector.errors import StoreBusyError
 from unstrand.clock import utc_now
-from unstrand.commands.options import Db
+from unstrand.commands.fetch_file import fetch_file
+from unstrand.commands.options import Db, Server
 from unstrand.commands.progress import working
-from unstrand.commands.source import held, opened
+from unstrand.commands.source import held, opened, server_for
 from unstrand.settings import load_settings
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file.")], db: Db = None
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file.")],
+    db: Db = None,
+    server: Server = None,
 ) -> None:
-    """Copy the whole store to a new file.
+    """Copy the whole store to a new file; a service that holds it goes on meanwhile.
 
     Example: `unstrand backup /backup/unstrand-2026-11-02.duckdb`
     """
-    with opened(db) as store, working(f"copying to {file}"):
-        size = write_backup(store, file)
+    address = server_for(db, server)
+    with working(f"copying to {file}"):
+        if address is not None:
+            size = fetch_file(address, "backup", file)
+        else:
+            with opened(db) as store:
+                size = write_backup(store, file)
     typer.echo(f"{file}: {size:,} bytes")
 
 

@@ -82,7 +82,7 @@ def test_the_service_says_where_it_is_and_answers_there(service, cli, demo_db):
     process, url = service
     status = httpx.get(f"{url}/api/v1/status", trust_env=False).json()
     assert status["kind"] == "demo"
-    refused = cli("backup", demo_db.with_name("no.duckdb"), "--db", demo_db)
+    refused = cli("migrate", "--db", demo_db)
     assert refused.code == 1
     assert url in refused.err
     assert f"kill {process.pid}" in refused.err

@@ -1,4 +1,4 @@
-"""What `unstrand import trace` does, apart from its options."""
+"""A trace into the store, from the command line or over the API."""
 
 from __future__ import annotations
 
