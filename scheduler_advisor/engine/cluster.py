@@ -12,6 +12,17 @@ from scheduler_advisor.engine.errors import ClusterError
 from scheduler_advisor.engine.hashes import digest
 from scheduler_advisor.engine.limits import Limit, Outage, Partition, Reservation
 
+COLUMNS = (
+    "gpus",
+    "cpu_milli",
+    "mem_mib",
+    "gpu_model",
+    "leaf",
+    "features",
+    "spine",
+    "rack",
+    "island_gpus",
+)
 UNLIMITED = 1 << 50  # CPUs and memory of nodes whose inventory does not say
 
 
@@ -31,13 +42,21 @@ class Cluster:
     reservations: tuple[Reservation, ...] = ()
     outages: tuple[Outage, ...] = ()
     headroom_gpus: int = 0
+    spine: tuple[str, ...] = ()
+    rack: tuple[str, ...] = ()  # the block: what a row of spines or an NVLink rack belongs to
+    island_gpus: NDArray[np.int64] | None = None  # GPUs per NVLink island; 0: the whole node
     index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", {name: at for at, name in enumerate(self.names)})
         if len(self.index) != len(self.names):
             raise ClusterError("cluster: two nodes have the same name")
-        for column in ("gpus", "cpu_milli", "mem_mib", "gpu_model", "leaf", "features"):
+        for column in ("spine", "rack"):
+            if not getattr(self, column):
+                object.__setattr__(self, column, ("",) * len(self.names))
+        if self.island_gpus is None:
+            object.__setattr__(self, "island_gpus", np.zeros(len(self.names), np.int64))
+        for column in COLUMNS:
             if len(getattr(self, column)) != len(self.names):
                 raise ClusterError(f"cluster: {column} has not one value per node")
         for part in self.partitions:
@@ -57,6 +76,9 @@ class Cluster:
         gpu_model: Sequence[str] | None = None,
         leaf: Sequence[str] | None = None,
         features: Sequence[frozenset[str]] | None = None,
+        spine: Sequence[str] = (),
+        rack: Sequence[str] = (),
+        island_gpus: Sequence[int] | None = None,
         **rules: object,
     ) -> Cluster:
         """A cluster from columns; what is left out is unlimited or unnamed."""
@@ -70,6 +92,9 @@ class Cluster:
             gpu_model=("",) * size if gpu_model is None else tuple(gpu_model),
             leaf=("",) * size if leaf is None else tuple(leaf),
             features=(frozenset(),) * size if features is None else tuple(features),
+            spine=tuple(spine),
+            rack=tuple(rack),
+            island_gpus=None if island_gpus is None else np.asarray(island_gpus, np.int64),
             **rules,  # type: ignore[arg-type]
         )
 
@@ -89,6 +114,12 @@ class Cluster:
     @property
     def total_gpus(self) -> int:
         return int(self.gpus.sum())
+
+    @property
+    def islands(self) -> NDArray[np.int64]:
+        """GPUs of one NVLink island, by node; 0 where all GPUs of the node are one."""
+        assert self.island_gpus is not None  # filled when made
+        return self.island_gpus
 
     def with_nodes(self, change: int, like: str | None = None) -> Cluster:
         """The same cluster with nodes added (copies of `like`, by default the last node), or with
@@ -114,6 +145,9 @@ class Cluster:
             gpu_model=tuple(self.gpu_model[node] for node in keep),
             leaf=tuple(self.leaf[node] for node in keep),
             features=tuple(self.features[node] for node in keep),
+            spine=tuple(self.spine[node] for node in keep),
+            rack=tuple(self.rack[node] for node in keep),
+            island_gpus=self.islands[keep],
             partitions=tuple(
                 part.with_nodes(names, added if self.names[model] in part.nodes else ())
                 for part in self.partitions
@@ -138,6 +172,9 @@ class Cluster:
             self.reservations,
             self.outages,
             self.headroom_gpus,
+            self.spine,
+            self.rack,
+            self.islands,
         )
 
     def _alike(self, one: int, other: int) -> bool:

@@ -43,4 +43,6 @@ def cluster_of(nodes: Sequence[NodeSpec]) -> Cluster:
         mem_mib=[UNLIMITED if n.mem_mib is None else n.mem_mib for n in ordered],
         gpu_model=[node.gpu_model or "" for node in ordered],
         leaf=[node.leaf or "" for node in ordered],
+        spine=[node.spine or "" for node in ordered],
+        rack=[node.rack or "" for node in ordered],
     )

@@ -67,7 +67,9 @@ ORDER BY run.submit_at, length(run.job_id), run.job_id
 _NODES = """
 SELECT node, sum(gpus)::BIGINT AS gpus, max(cpus) AS cpus, max(mem_mib) AS mem_mib,
   coalesce(string_agg(DISTINCT gpu_model, '|' ORDER BY gpu_model), '') AS gpu_model,
-  coalesce(any_value(leaf), '') AS leaf, any_value(partitions) AS partitions,
+  coalesce(any_value(leaf), '') AS leaf,
+  coalesce(any_value(spine), '') AS spine, coalesce(any_value(rack), '') AS rack,
+  any_value(partitions) AS partitions,
   any_value(features) AS features
 FROM node WHERE cluster = ? AND valid_from < ? AND (valid_to IS NULL OR valid_to >= ?)
 GROUP BY node ORDER BY node
@@ -207,6 +209,8 @@ def _cluster(facts: Facts, cluster: str, since: datetime, until: datetime, origi
         mem_mib=[_amount(node["mem_mib"], 1) for node in nodes],
         gpu_model=[node["gpu_model"] for node in nodes],
         leaf=[node["leaf"] for node in nodes],
+        spine=[node["spine"] for node in nodes],
+        rack=[node["rack"] for node in nodes],
         features=[frozenset(node["features"] or ()) for node in nodes],
         partitions=tuple(Partition(name, tuple(held)) for name, held in sorted(members.items())),
         outages=tuple(_outage(row, origin) for row in states if row["node"] in names),
