@@ -9,6 +9,9 @@ from zoneinfo import ZoneInfo
 from analytics.errors import ReportError
 from analytics.window import Window
 
+# With the number of ISO 8601 before the name, so that they sort as they come.
+_WEEKDAYS = ("1 Mon", "2 Tue", "3 Wed", "4 Thu", "5 Fri", "6 Sat", "7 Sun")
+
 Labels = dict[str, list[object]]
 
 
@@ -33,6 +36,9 @@ def hour_labels(window: Window, keys: Sequence[str]) -> Labels:
             "day": local.date().isoformat(),
             "week": f"{year}-W{week:02d}",
             "month": f"{local.year}-{local.month:02d}",
+            "hour_of_day": f"{local.hour:02d}",
+            "weekday": _WEEKDAYS[local.weekday()],
+            "day_of_month": f"{local.day:02d}",
         }
         labels["starts"].append(hour)
         for key in keys:

@@ -9,7 +9,7 @@ from analytics.errors import ReportError
 HOLDER_KEYS = ("team", "project", "cost_center", "user", "account", "queue", "job")
 """Null where nobody holds, and for what the platform pays."""
 PLACE_KEYS = ("cluster", "node", "gpu_model")
-TIME_KEYS = ("hour", "day", "week", "month")
+TIME_KEYS = ("hour", "day", "week", "month", "hour_of_day", "weekday", "day_of_month")
 CLASS_KEY = "class"
 ALL_KEYS = (*HOLDER_KEYS, *PLACE_KEYS, *TIME_KEYS, CLASS_KEY)
 _OTHER_NAMES = {"partition": "queue", "model": "gpu_model", "cost_centre": "cost_center"}

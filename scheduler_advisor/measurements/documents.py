@@ -11,8 +11,10 @@ from typing import Any
 
 from analytics.window import Window as LedgerWindow
 from collector.store import Store
+from scheduler_advisor.measurements.activity import activity_distribution
 from scheduler_advisor.measurements.breakers import breakers
 from scheduler_advisor.measurements.checkpoints import checkpoint_classes
+from scheduler_advisor.measurements.repeats import Repeat, RepeatRun, varying_repeats
 from scheduler_advisor.measurements.spread import run_spreads
 from scheduler_advisor.measurements.team_waits import by_team
 from scheduler_advisor.measurements.waits import by_hour, by_queue_and_size, job_waits
@@ -89,9 +91,60 @@ def checkpoints_document(
     return document
 
 
+def repeats_document(
+    store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool
+) -> Document:
+    """Jobs that repeat with very different run times; ``rows``: every run with its nodes."""
+    with store.work() as work:
+        found = varying_repeats(work, _own(window), cluster)
+    shown = [
+        entry
+        for repeat in found
+        for entry in (
+            [_repeat_run(repeat, run) for run in repeat.runs] if rows else [_repeat(repeat)]
+        )
+    ]
+    explained = sum(repeat.placement_explains for repeat in found)
+    remarks = [f"in {explained} of {len(found)} every slow run sat looser than every fast one"]
+    return _document(window, shown, remarks if found else [])
+
+
+def activity_document(
+    store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool
+) -> Document:
+    """Held GPU-hours by the activity of their run and hour: the distribution behind the mean."""
+    with store.work() as work:
+        found = activity_distribution(work, _own(window), cluster)
+    shown = [
+        {"low_ratio": share.low, "high_ratio": share.high, "gpu_hours": share.gpu_hours}
+        for share in found
+    ]
+    return _document(window, shown, [])
+
+
+def _repeat(repeat: Repeat) -> Document:
+    names = ("cluster", "name", "user_name", "account", "gpus", "gpu_model")
+    return {
+        **{name: getattr(repeat, name) for name in names},
+        "runs": len(repeat.runs), "fastest_s": repeat.runs[0].run_s, "median_s": repeat.median_s,
+        "slowest_s": repeat.runs[-1].run_s, "ratio": repeat.ratio, "slow_runs": len(repeat.slow),
+        "placement_explains": repeat.placement_explains,
+        "excess_gpu_hours": repeat.excess_gpu_hours,
+    }  # fmt: skip
+
+
+def _repeat_run(repeat: Repeat, run: RepeatRun) -> Document:
+    return {
+        "cluster": repeat.cluster,
+        "name": repeat.name,
+        "slow": run in repeat.slow,
+        **asdict(run),
+    }
+
+
 DOCUMENTS: dict[str, Callable[..., Document]] = {
     "waits": waits_document, "spread": spread_document, "breakers": breakers_document,
-    "checkpoints": checkpoints_document,
+    "checkpoints": checkpoints_document, "repeats": repeats_document, "activity": activity_document,
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from scheduler_advisor.measurements.documents import DOCUMENTS
+from scheduler_advisor.measurements.documents import DOCUMENTS, activity_document
 from unstrand.api.query import WindowQuery, asked_window, within_rows
 from unstrand.api.status import service_of
 
@@ -50,6 +50,21 @@ def breakers(request: Request, query: Annotated[MeasureQuery, Query()]) -> dict[
 def checkpoints(request: Request, query: Annotated[MeasureQuery, Query()]) -> dict[str, Any]:
     """How often checkpoints are written and how long recovery takes, where marks say so."""
     return _document(request, "checkpoints", query)
+
+
+@router.get("/repeats")
+def repeats(request: Request, query: Annotated[MeasureQuery, Query()]) -> dict[str, Any]:
+    """Jobs that run again and again, fast one day and slow another, against their placement."""
+    return _document(request, "repeats", query)
+
+
+@router.get("/activity")
+def activity(request: Request, query: Annotated[WindowQuery, Query()]) -> dict[str, Any]:
+    """Held GPU-hours by how active they were: the distribution behind the mean."""
+    service = service_of(request)
+    window = asked_window(service.store, query)
+    service.keeper.window(window, query.cluster)
+    return activity_document(service.store, window, query.cluster, rows=False)
 
 
 def _document(request: Request, name: str, query: MeasureQuery, **more: str) -> dict[str, Any]:

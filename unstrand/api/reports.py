@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from pydantic import Field
 
 from analytics import reports
 from analytics.window import Window
@@ -14,6 +15,12 @@ from unstrand.api.status import service_of
 router = APIRouter(prefix="/report", tags=["reports"])
 Asked = Annotated[ReportQuery, Query()]
 WHERE = "query parameters by, cluster and currency"
+
+
+class JobsQuery(WindowQuery):
+    """The jobs of a window."""
+
+    currency: str | None = Field(None, description="ISO 4217 code, joined by dated rates.")
 
 
 def _accounted(request: Request, query: WindowQuery) -> Window:
@@ -41,6 +48,39 @@ def cost(request: Request, query: Asked) -> dict[str, Any]:
         ),
     )
     within_rows(report.rows, keys)
+    return report.to_dict()
+
+
+@router.get("/efficiency")
+def efficiency(request: Request, query: Asked) -> dict[str, Any]:
+    """Occupancy, efficiency, goodput and the cost of a used GPU-hour per group."""
+    store, keys = service_of(request).store, query.keys("gpu_model")
+    window = _accounted(request, query)
+    report = read_or_refuse(
+        WHERE,
+        lambda: reports.efficiency_report(
+            store,
+            window,
+            keys,
+            cluster=query.cluster,
+            currency=query.currency,
+            as_of=query.as_of,
+        ),
+    )
+    within_rows(report.rows, keys)
+    return report.to_dict()
+
+
+@router.get("/jobs")
+def jobs(request: Request, query: Annotated[JobsQuery, Query()]) -> dict[str, Any]:
+    """The GPU jobs of a window with what they held, used and cost, the dearest first."""
+    store = service_of(request).store
+    window = _accounted(request, query)
+    report = read_or_refuse(
+        WHERE,
+        lambda: reports.jobs_report(store, window, cluster=query.cluster, currency=query.currency),
+    )
+    within_rows(report.rows, ("job",))
     return report.to_dict()
 
 

@@ -24,6 +24,7 @@ from unstrand.commands import (
     store_file,
     sweep,
     up,
+    usage,
 )
 
 app = typer.Typer(
@@ -68,6 +69,7 @@ app.add_typer(advise.advise_app, name="advise")
 app.command("mark")(mark.mark)
 app.command("job")(job.job)
 measurements.register(report.report_app)
+usage.register(report.report_app)
 app.command("backup")(store_file.backup)
 app.command("restore")(store_file.restore)
 app.command("migrate")(store_file.migrate)

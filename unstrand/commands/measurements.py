@@ -1,4 +1,4 @@
-"""`unstrand report waits|spread|breakers|checkpoints`: the four measurements of every report."""
+"""`unstrand report waits|spread|breakers|checkpoints|repeats|activity`: the measurements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from unstrand.output import Format, print_document
 
 Rows = Annotated[bool, typer.Option("--rows", help="One row per job or run, not per group.")]
 By = Annotated[
-    Literal["queue", "hour"], typer.Option("--by", help="Queue and size, or hour of the day.")
+    Literal["queue", "hour", "team"],
+    typer.Option("--by", help="Queue and size, hour of the day, or team."),
 ]
 
 
@@ -42,7 +43,7 @@ def waits(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """How long jobs wait, by queue and size or by hour of the day.
+    """How long jobs wait, by queue and size, by hour of the day or by team.
 
     Example: `unstrand report waits --by hour --time-zone Asia/Seoul`
     """
@@ -110,9 +111,48 @@ def checkpoints(
     _tell("checkpoints", asked, rows=rows)
 
 
+def repeats(
+    rows: Rows = False,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Jobs that run again and again, fast one day and slow another, against their placement.
+
+    Example: `unstrand report repeats --rows --format csv`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    _tell("repeats", asked, rows=rows)
+
+
+def activity(
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Held GPU-hours by how active they were: the distribution behind the mean.
+
+    Example: `unstrand report activity --since 2026-10-05 --until 2026-11-02`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    _tell("activity", asked, rows=False)
+
+
 def register(report_app: typer.Typer) -> None:
-    """Put the four commands under `unstrand report`."""
-    for command in (waits, spread, breakers, checkpoints):
+    """Put the commands under `unstrand report`."""
+    for command in (waits, spread, breakers, checkpoints, repeats, activity):
         report_app.command(command.__name__)(command)
 
 

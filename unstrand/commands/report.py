@@ -41,7 +41,8 @@ def cost(
             "--by",
             metavar="KEYS",
             help="team, project, cost_center, user, account, "
-            "queue, job, cluster, node, gpu_model, hour, day, week, month, class.",
+            "queue, job, cluster, node, gpu_model, hour, day, week, month, hour_of_day, weekday, "
+            "day_of_month, class.",
         ),
     ] = "team",
     as_is: Annotated[

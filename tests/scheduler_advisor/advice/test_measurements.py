@@ -145,6 +145,11 @@ def test_a_job_that_is_slow_where_it_is_spread_is_shown_beside_its_placements(la
     assert repeat.placement_explains
     assert [run.node_names for run in repeat.slow] == [("n1", "n2")]
     assert repeat.excess_gpu_hours == pytest.approx(8)
+    [row] = DOCUMENTS["repeats"](store, lab.window, "c", rows=False)["rows"]
+    assert (row["runs"], row["slow_runs"], row["placement_explains"]) == (len(repeat.runs), 1, True)
+    assert row["excess_gpu_hours"] == pytest.approx(8)
+    runs = DOCUMENTS["repeats"](store, lab.window, "c", rows=True)["rows"]
+    assert [run["node_names"] for run in runs if run["slow"]] == [["n1", "n2"]]
 
 
 def test_a_steady_job_and_a_rare_one_do_not_vary(lab, store):
@@ -165,6 +170,8 @@ def test_the_distribution_shows_two_worlds_behind_one_mean(lab, store):
     assert {(s.low, s.high): s.gpu_hours for s in shares if s.gpu_hours} == {
         (0.01, 0.25): pytest.approx(40), (0.9, 1.0): pytest.approx(40)
     }  # fmt: skip
+    rows = DOCUMENTS["activity"](store, lab.window, None, rows=False)["rows"]
+    assert [r["gpu_hours"] for r in rows] == [share.gpu_hours for share in shares]
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
