@@ -60,8 +60,14 @@ def take_in(store: Store, facts: SlurmFacts, window: Window, now: datetime) -> I
 def write(work: Work, facts: SlurmFacts, window: Window, now: datetime) -> ImportSummary:
     """`take_in` inside the caller's transaction."""
     runs, remarks = run_rules.settled(_with_partition_limits(facts))
-    runs, since_s, until_s = run_rules.within(runs, window)
-    remarks = [*facts.remarks, *runs.remarks, *remarks, *check_gpu_accounting(runs, facts.nodes)]
+    runs, since_s, until_s = run_rules.within(runs, window, int(now.timestamp()))
+    remarks = [
+        *facts.remarks,
+        *runs.remarks,
+        *remarks,
+        *_ends_later(runs, now),
+        *check_gpu_accounting(runs, facts.nodes),
+    ]
     held = spread(runs, inventory.gpus_of(facts.nodes), facts.exact)
     since, until = datetime.fromtimestamp(since_s, UTC), datetime.fromtimestamp(until_s, UTC)
     allocations = run_writer.allocation_table(runs.table, held)
@@ -148,6 +154,11 @@ def _future(until: datetime, now: datetime) -> list[str]:
     if until <= now:
         return []
     return [f"the window ends after now ({now:%Y-%m-%d %H:%M} UTC): is the time zone right?"]
+
+
+def _ends_later(runs: RunBatch, now: datetime) -> list[str]:
+    later = pc.sum(pc.greater(runs.table["end"], int(now.timestamp()))).as_py()
+    return [f"{later} runs end after now: counted as far as the window reaches"] if later else []
 
 
 def _if_any(why: str, count: int) -> dict[str, int]:

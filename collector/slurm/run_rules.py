@@ -52,15 +52,16 @@ def settled(batch: RunBatch) -> tuple[RunBatch, list[str]]:
     return _one_per_key(batch.with_table(table, {})), remarks
 
 
-def within(batch: RunBatch, window: Window) -> tuple[RunBatch, int, int]:
+def within(batch: RunBatch, window: Window, now_s: int) -> tuple[RunBatch, int, int]:
     """The runs that touch the window, and the window: by default first submit to last end.
 
-    The last end includes the instant up to which open runs are known. Raises ImportRefusedError
-    where no window can be told.
+    The last end includes the instant up to which open runs are known. An end after ``now_s`` (a
+    clock that was wrong once) says nothing of it as long as there is another one. Raises
+    ImportRefusedError where no window can be told.
     """
     table = batch.table
     since = window.since if window.since is not None else pc.min(table["submit"]).as_py()
-    until = window.until if window.until is not None else _last_end(table)
+    until = window.until if window.until is not None else _last_end(table, now_s)
     if since is None or until is None or since >= until:
         what = "no job has ended or runs in it, so the time that it covers is not known"
         if since is not None and until is not None:
@@ -118,10 +119,11 @@ def _one_per_key(batch: RunBatch) -> RunBatch:
     return batch.with_table(table.filter(pa.array(keep)), dropped)
 
 
-def _last_end(table: pa.Table) -> int | None:
-    ends = [pc.max(table[name]).as_py() for name in ("end", "known")]
-    found = [end for end in ends if end is not None]
-    return max(found) if found else None
+def _last_end(table: pa.Table, now_s: int) -> int | None:
+    ends = pc.drop_null(pa.chunked_array([*table["end"].chunks, *table["known"].chunks]))
+    past = ends.filter(pc.less_equal(ends, now_s))
+    last: int | None = pc.max(past if len(past) else ends).as_py()
+    return last
 
 
 def _set(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:

@@ -86,6 +86,15 @@ def test_a_window_that_ends_after_now_is_named(site):
     assert any("is the time zone right?" in remark for remark in summary.remarks)
 
 
+def test_one_end_far_in_the_future_does_not_move_the_window(site):
+    wrong = 4_294_967_295  # 2106: a node whose clock was never set
+    site.rows = [site.run(), site.run(jobid="2", end=wrong, elapsedraw=wrong - site.t0 - 60)]
+    summary = site.take_in()
+    assert summary.until == at(site.t0 + 3660)
+    assert "1 runs end after now: counted as far as the window reaches" in summary.remarks
+    assert site.store.value("SELECT max(until) = $1 FROM fact_window", [summary.until])
+
+
 def test_columns_may_come_in_any_order_and_spelling(site):
     site.fields = tuple(reversed(site.fields))
     site.rows = [site.run(jobname="a|b")]
