@@ -13,6 +13,10 @@ class StoreBusyError(StoreError):
     """Another process holds the file."""
 
 
+class StoreLimitError(StoreError):
+    """A question takes more time or memory than it may; a smaller one is answered."""
+
+
 class StoreTooNewError(StoreError):
     """The file was written by a newer version."""
 

@@ -19,8 +19,9 @@ import duckdb
 import pyarrow as pa
 
 from collector import migrations
-from collector.errors import StoreBusyError, StoreError
+from collector.errors import StoreBusyError, StoreError, StoreLimitError
 from collector.model import Fact
+from collector.time_limit import interrupted_in_time, too_long
 
 _ENGINE_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # The file must open on a machine that reaches nothing: no extension is ever fetched.
@@ -160,12 +161,24 @@ class Store:
 
     @contextmanager
     def work(self) -> Iterator[Work]:
-        """A unit of work over a cursor of its own; safe to call from any thread."""
+        """A unit of work over a cursor of its own; safe to call from any thread.
+
+        Raises StoreLimitError for a question that needs more memory than the store may use, or
+        more time than a `time_limit` around it leaves.
+        """
         with self._lock:
             cursor = self._connection.cursor()
         try:
             cursor.execute("SET TimeZone = 'UTC'")
-            yield Work(cursor)
+            with interrupted_in_time(cursor.interrupt):
+                yield Work(cursor)
+        except duckdb.InterruptException as error:
+            raise too_long() from error
+        except duckdb.OutOfMemoryException as error:
+            raise StoreLimitError(
+                "the question needs more memory than the store may use: ask for a shorter window "
+                "or fewer groups"
+            ) from error
         finally:
             cursor.close()
 

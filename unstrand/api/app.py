@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from unstrand.api import (
     advice,
@@ -20,6 +20,7 @@ from unstrand.api import (
     reports,
     status,
 )
+from unstrand.api.limits import limited
 
 if TYPE_CHECKING:
     from unstrand.service.core import Service
@@ -37,18 +38,10 @@ def api_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for part in (
-        status,
-        reports,
-        ingest,
-        measurements,
-        advice,
-        books,
-        health,
-        cluster,
-        imports,
-        backup,
-    ):
+    turn = [Depends(limited())]
+    for questions in (reports, measurements, advice, health, cluster):
+        app.include_router(questions.router, dependencies=turn)
+    for part in (status, ingest, books, imports, backup):
         app.include_router(part.router)
     docs.install(app)
     return app

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from collector.errors import StoreLimitError
 from unstrand.errors import BackPressureError, RequestRefusedError
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,11 @@ def install(app: FastAPI) -> None:
         answer = refusal(503, str(error), "writer queue", "send the same batch again later")
         answer.headers["retry-after"] = "5"
         return answer
+
+    @app.exception_handler(StoreLimitError)
+    async def too_much(_: Request, error: StoreLimitError) -> JSONResponse:
+        what, _, remedy = str(error).partition(": ")
+        return refusal(503, what, "the query", remedy)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
