@@ -3,6 +3,10 @@
 -- Held or installed GPU time whose memory nobody touched; an overlay like the others.
 ALTER TABLE ledger_hour ADD COLUMN vram_idle BIGINT DEFAULT 0;
 
+-- What rebuilds the overlays suspect_hang and vram_idle of an hour once raw samples are gone.
+ALTER TABLE activity_hour ADD COLUMN hang_us BIGINT DEFAULT 0;
+ALTER TABLE activity_hour ADD COLUMN untouched_ppm_us BIGINT DEFAULT 0;
+
 -- One row = all rows of ledger_hour of one holder (NULL: not held), model, price, slice and posting of a cluster,
 -- added up; its columns are theirs. pool_key = the lowest of the pools, which has their cluster and model.
 CREATE TABLE ledger_holder_hour AS SELECT * FROM ledger_hour LIMIT 0;
