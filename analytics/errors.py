@@ -17,6 +17,18 @@ class OrgMapError(AnalyticsError):
     """A mapping of users or accounts to teams is refused."""
 
 
+class AdjustmentError(AnalyticsError):
+    """An adjustment of a bill is refused."""
+
+
+class InvoiceError(AnalyticsError):
+    """An invoice, a commitment, overhead or carbon row is refused."""
+
+
+class StatementError(AnalyticsError):
+    """A statement cannot be made as asked."""
+
+
 class SettingError(AnalyticsError):
     """A setting of the ledger is refused."""
 

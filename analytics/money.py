@@ -11,16 +11,40 @@ SHOWN = Decimal("0.000001")
 remainder."""
 
 
-def shown_parts(exact: Sequence[Fraction]) -> list[Decimal]:
-    """The amounts as decimals whose sum is the total rounded half up; ties go to the earlier
+def shown_parts(exact: Sequence[Fraction], unit: Decimal = SHOWN) -> list[Decimal]:
+    """The amounts in whole ``unit`` whose sum is the total rounded half up; ties go to the earlier
     row."""
-    scaled = [amount / Fraction(SHOWN) for amount in exact]
+    scaled = [amount / Fraction(unit) for amount in exact]
+    whole = half_up(sum(scaled, Fraction(0)))
+    return [units * unit for units in _largest_remainder(scaled, whole)]
+
+
+def parts_of(total: Decimal, exact: Sequence[Fraction], unit: Decimal) -> list[Decimal]:
+    """As `shown_parts`, for amounts that must add up to a ``total`` that is rounded already."""
+    scaled = [amount / Fraction(unit) for amount in exact]
+    return [units * unit for units in _largest_remainder(scaled, int(total / unit))]
+
+
+def _largest_remainder(scaled: Sequence[Fraction], whole: int) -> list[int]:
+    """Integers that add up to ``whole``, each as near to its amount as that allows."""
     floors = [amount.numerator // amount.denominator for amount in scaled]
-    residue = half_up(sum(scaled, Fraction(0))) - sum(floors)
+    residue = whole - sum(floors)
     order = sorted(range(len(scaled)), key=lambda i: (floors[i] - scaled[i], i))
-    for i in order[:residue]:
-        floors[i] += 1
-    return [Decimal(units) * SHOWN for units in floors]
+    rounds, rest = divmod(residue, len(scaled)) if scaled else (0, 0)
+    extra = set(order[:rest])
+    return [floor + rounds + (i in extra) for i, floor in enumerate(floors)]
+
+
+def split(amount: int, weights: Sequence[int]) -> list[int]:
+    """``amount`` in proportion to ``weights``, exact to the last unit; no weight at all: nothing.
+
+    Weights below 0 count as 0. Ties go to the earlier one.
+    """
+    kept = [max(weight, 0) for weight in weights]
+    whole = sum(kept)
+    if not whole:
+        return []
+    return _largest_remainder([Fraction(amount * weight, whole) for weight in kept], amount)
 
 
 def half_up(amount: Fraction) -> int:

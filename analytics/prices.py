@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from importlib import resources
 from typing import Any
 
+from analytics.currencies import is_currency
 from analytics.errors import PriceError
 from analytics.sheet import read_sheet
 from analytics.window import EPOCH, parse_time
@@ -18,7 +19,8 @@ from collector.store import Work
 KINDS = ("internal", "contracted", "amortized", "list")
 UNIT = "gpu_hour"
 _MAX_AMOUNT = Decimal("100000")
-_DEFAULT = "default:"
+DEFAULT_SOURCE = "default:"
+"""How the source of a shipped price begins."""
 _NEVER_PRICED = (
     "price 0 is refused: a missing price is no price. Write free=true for a GPU that costs nothing"
 )
@@ -71,9 +73,7 @@ def _problem(price: Price) -> str | None:
         (price.kind not in KINDS, f"kind {price.kind!r}: use one of {', '.join(KINDS)}"),
         (price.unit != UNIT, f"unit {price.unit!r}: only {UNIT} (divide a node or month price)"),
         (
-            len(price.currency) != 3
-            or not price.currency.isascii()
-            or not price.currency.isupper(),
+            not is_currency(price.currency),
             f"currency {price.currency!r}: use an ISO 4217 code such as USD",
         ),
         (not 0 <= price.amount < _MAX_AMOUNT, f"amount {price.amount}: must be 0 to {_MAX_AMOUNT}"),
@@ -137,28 +137,55 @@ def load_prices(work: Work, prices: Iterable[Price], *, at: datetime, actor: str
 
     A price that differs from one with the same key and the same start retires it.
     """
-    new = 0
+    have = {row["price_id"] for row in work.rows("SELECT price_id FROM price")}
+    new: list[Price] = []
     for price in prices:
-        if work.value("SELECT count(*) FROM price WHERE price_id = ?", [price.price_id]):
-            continue
-        _retire_twin(work, price, at)
-        key = work.value("SELECT coalesce(max(price_key), 0) + 1 FROM price")
-        work.append("price", {name: [value] for name, value in _columns(price, key, at).items()})
-        work.append("audit", _audit(price, at, actor))
-        new += 1
-    return new
+        if price.price_id not in have:
+            have.add(price.price_id)
+            new.append(price)
+    if not new:
+        return 0
+    first = work.value("SELECT coalesce(max(price_key), 0) + 1 FROM price")
+    rows = [_columns(price, first + nth, at) for nth, price in enumerate(new)]
+    replaced = _retire_twins(work, rows, at)
+    work.append("price", {name: [row[name] for row in rows] for name in rows[0]})
+    work.append("audit", _audit(new, replaced, at, actor))
+    return len(new)
 
 
-def _retire_twin(work: Work, price: Price, at: datetime) -> None:
+_TWIN = (
+    "p.cluster IS NOT DISTINCT FROM n.cluster AND p.gpu_model = n.gpu_model "
+    "AND p.purchase_type = n.purchase_type AND p.kind = n.kind "
+    "AND p.effective_from = n.effective_from "
+    f"AND starts_with(p.source, '{DEFAULT_SOURCE}') = starts_with(n.source, '{DEFAULT_SOURCE}')"
+)
+
+
+def _retire_twins(work: Work, rows: list[dict[str, Any]], at: datetime) -> dict[str, str]:
+    """Retire what the new rows say anew; returns what stood there, by the new row's id.
+
+    Of twins within one file the last one holds.
+    """
+    work.execute("CREATE OR REPLACE TEMP TABLE new_price AS SELECT * FROM price LIMIT 0")
+    work.append("new_price", {name: [row[name] for row in rows] for name in rows[0]})
+    replaced = work.rows(
+        "SELECT n.price_id, p.amount, p.currency FROM price p JOIN new_price n "  # noqa: S608 - our own condition
+        f"ON {_TWIN} WHERE p.retired_at IS NULL"
+    )
     work.execute(
-        "UPDATE price SET retired_at = ? WHERE retired_at IS NULL "
-        "AND cluster IS NOT DISTINCT FROM ? AND gpu_model = ? AND purchase_type = ? AND kind = ? "
-        "AND effective_from = ? AND starts_with(source, ?) = ?",
-        [
-            at, price.cluster, price.gpu_model, price.purchase_type, price.kind,
-            price.effective_from, _DEFAULT, price.source.startswith(_DEFAULT),
-        ],
-    )  # fmt: skip
+        "UPDATE price AS p SET retired_at = ? FROM new_price n "  # noqa: S608 - our own condition
+        f"WHERE p.retired_at IS NULL AND {_TWIN}",
+        [at],
+    )
+    twice = work.rows(
+        "SELECT DISTINCT p.price_id FROM new_price p JOIN new_price n "  # noqa: S608 - our own condition
+        f"ON {_TWIN} AND n.price_key > p.price_key"
+    )
+    gone = {row["price_id"] for row in twice}
+    for row in rows:
+        row["retired_at"] = at if row["price_id"] in gone else None
+    work.execute("DROP TABLE new_price")
+    return {row["price_id"]: f"{row['amount']} {row['currency']}" for row in replaced}
 
 
 def _columns(price: Price, key: int, at: datetime) -> dict[str, Any]:
@@ -172,58 +199,25 @@ def _columns(price: Price, key: int, at: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _audit(price: Price, at: datetime, actor: str) -> dict[str, list[object]]:
+def _audit(
+    prices: list[Price], replaced: dict[str, str], at: datetime, actor: str
+) -> dict[str, list[object]]:
+    count = len(prices)
     return {
-        "ts": [at], "actor": [actor], "action": ["price.load"], "subject": [price.gpu_model],
-        "reason": [price.source],
-        "after_value": [f"{price.amount} {price.currency} {price.kind} {price.effective_from}"],
+        "ts": [at] * count, "actor": [actor] * count, "action": ["price.load"] * count,
+        "subject": [price.gpu_model for price in prices],
+        "reason": [price.source for price in prices],
+        "before_value": [replaced.get(price.price_id) for price in prices],
+        "after_value": [
+            f"{price.amount} {price.currency} {price.kind} {price.purchase_type} from "
+            f"{price.effective_from.isoformat()}"
+            for price in prices
+        ],
     }  # fmt: skip
 
 
 def seed_shipped(work: Work) -> None:
     """Put the shipped list prices into an empty book's place; they yield to any row of the
     user's."""
-    if not work.value("SELECT count(*) FROM price WHERE starts_with(source, ?)", [_DEFAULT]):
+    if not work.value("SELECT count(*) FROM price WHERE starts_with(source, ?)", [DEFAULT_SOURCE]):
         load_prices(work, shipped_prices(), at=datetime(2026, 11, 9, tzinfo=UTC), actor="unstrand")
-
-
-def alive_sql(closed_at: datetime | None) -> str:
-    """Which rows of the book hold now; with two parameters of ``closed_at``, which did then.
-
-    Shipped prices count as always loaded: a release that has them replaces nothing.
-    """
-    if closed_at is None:
-        return "retired_at IS NULL"
-    return (
-        f"(loaded_at <= ? OR starts_with(source, '{_DEFAULT}')) "
-        "AND (retired_at IS NULL OR retired_at > ?)"
-    )
-
-
-def rank(row: dict[str, Any], purchase_type: str) -> tuple[object, ...]:
-    """Which of several prices in force wins: the smallest rank.
-
-    The cluster's own before a general one, the user's before a shipped one, the purchase type asked
-    for, then internal, contracted, amortized, list; then the latest start, the latest loaded.
-    """
-    return (
-        row["cluster"] is None,
-        row["source"].startswith(_DEFAULT),
-        row["purchase_type"] != purchase_type,
-        KINDS.index(row["kind"]),
-        -(row["effective_from"] - EPOCH).total_seconds(),
-        -(row["loaded_at"] - EPOCH).total_seconds(),
-        row["price_id"],
-    )
-
-
-def in_force(
-    rows: Sequence[dict[str, Any]], at: datetime, purchase_type: str
-) -> dict[str, Any] | None:
-    """The price that holds at one instant, or None where there is none."""
-    live = [
-        row
-        for row in rows
-        if row["effective_from"] <= at and (row["effective_to"] is None or at < row["effective_to"])
-    ]
-    return min(live, key=lambda row: rank(row, purchase_type), default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Set
+from decimal import Decimal, InvalidOperation
 from io import StringIO
 from typing import TypeVar
 
@@ -22,7 +23,8 @@ def read_sheet(
     """What ``read`` makes of every line after the header, whose cells come without outer blanks.
 
     Raises ``error`` with file, line and reason; nothing of a broken file is returned. A quote that
-    is never closed is an error: it would swallow the lines after it without a word.
+    is never closed is an error: it would swallow the lines after it without a word. So is a header
+    alone: it would empty a book that it replaces.
     """
     lines = csv.DictReader(StringIO(text.removeprefix("\ufeff")), strict=True)
     try:
@@ -30,7 +32,10 @@ def read_sheet(
         lacking = sorted(needed - set(header))
         twice = sorted({column for column in header if column and header.count(column) > 1})
         if not lacking and not twice:
-            return [read(_plain(cells)) for cells in lines]
+            found = [read(_plain(cells)) for cells in lines]
+            if not found:
+                raise error("there is a header and no line after it; nothing was changed")
+            return found
     except csv.Error as problem:
         where = f"{name} line {lines.reader.line_num}"
         raise error(f"{where}: {problem}; is a quote not closed, or a cell too long?") from problem
@@ -46,3 +51,14 @@ def _plain(cells: dict[str, str]) -> dict[str, str]:
         if "\0" in (cell or ""):
             raise ValueError(f"{column} holds a zero byte: write the file as UTF-8 text")
     return {column: (cell or "").strip() for column, cell in cells.items() if column}
+
+
+def decimal_cell(text: str, column: str, error: type[AnalyticsError]) -> Decimal:
+    """An exact number as people write it (1234.56); ``error`` for anything else."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise error(f"{column} {text!r} is no number: write 1234.56")
+    return number

@@ -8,7 +8,8 @@ from typing import Any
 
 from analytics.gpu_models import ModelNames, normalised
 from analytics.ledger.kernel.state import Array
-from analytics.prices import alive_sql, in_force, seed_shipped
+from analytics.prices import seed_shipped
+from analytics.prices_in_force import alive_sql, in_force
 from analytics.window import from_us, to_us
 from collector.store import Work
 

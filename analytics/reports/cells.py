@@ -21,6 +21,7 @@ from analytics.window import Window
 from collector.store import Work
 
 MOST_CELLS = 500_000
+UTC_DAY = "utc_day"
 _COLUMNS = (*LedgerClass, *Overlay)
 _ORG = ("team", "project", "cost_center")
 _HOLDER_COLUMNS = {"user": "user_name", "account": "account", "queue": "queue"}
@@ -40,17 +41,20 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which rows, grouped how; ``org_at``: map owners as of this instant instead of row by row."""
+    """Which rows, grouped how; ``org_at``: map owners as of this instant instead of row by row;
+    ``spread``: cells also tell cluster and UTC day, within which unallocated cost is spread."""
 
     window: Window
     by: tuple[str, ...]
     cluster: str | None = None
     org_at: datetime | None = None
+    spread: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys that rows are grouped by in SQL; classes are columns there."""
-        return tuple(name for name in self.by if name != CLASS_KEY)
+        more = [name for name in ("cluster", UTC_DAY) if self.spread and name not in self.by]
+        return tuple(name for name in (*self.by, *more) if name != CLASS_KEY)
 
     def params(self, since: datetime, until: datetime) -> list[object]:
         """What the placeholders of the query stand for."""
@@ -144,41 +148,45 @@ def _sql(
 ) -> str:
     """Sum first by small integer keys, then name and price the few rows that are left."""
     keys = question.keys
-    small = {"price_key", *extra}
-    joins = []
-    if set(keys) & set(HOLDER_KEYS):
-        small.add("holder_key")
-    pools = {"node", "gpu_model", "cluster"} & set(keys)
-    if pools:
-        small.add("pool_key")
-        joins.append("JOIN ledger_pool USING (pool_key)")
-    if "job" in keys:
-        small.add("run_key")
-        joins.append("LEFT JOIN ledger_run run USING (run_key)")
-    times = [key for key in keys if key in TIME_KEYS]
-    small |= {f"label_{key}" for key in times}
-    if "holder_key" in small:
-        joins.append("LEFT JOIN ledger_holder holder USING (holder_key)")
-    if set(keys) & set(_ORG):
-        joins.append("LEFT JOIN report_owner USING (holder_key)")
-        ppm = f"coalesce(report_owner.ppm, {WHOLE_PPM})"
-    else:
-        ppm = str(WHOLE_PPM)
+    small, joins = _small(keys)
     where = "since >= ? AND until <= ?"
     if question.cluster is not None:
         where += " AND pool_key IN (SELECT pool_key FROM ledger_pool WHERE cluster = ?)"
+    times = set(keys) & set(TIME_KEYS)
     labelled = f"{source} JOIN report_calendar ON starts = hour" if times else source
-    group = ", ".join(sorted(small))
+    group = ", ".join(sorted({*small, "price_key", *extra}))
+    picked = group.replace(UTC_DAY, f"date_trunc('day', hour) AS {UTC_DAY}")
+    ppm = f"coalesce(report_owner.ppm, {WHOLE_PPM})" if set(keys) & set(_ORG) else str(WHOLE_PPM)
     named = "".join(f", {_column(key)} AS key_{key}" for key in keys)
     shown = ", ".join([*(f"key_{key} AS {key}" for key in keys), "currency"])
     last = ", ".join([*(f"key_{key}" for key in keys), "currency", *extra])
     return (
-        f"WITH summed AS (SELECT {group}, {inner} FROM {labelled} WHERE {where} GROUP BY {group}), "  # noqa: S608 - our own names; values are parameters
+        f"WITH summed AS (SELECT {picked}, {inner} FROM {labelled} "  # noqa: S608 - our own names; values are parameters
+        f"WHERE {where} GROUP BY {group}), "
         "named AS (SELECT summed.*, price.currency, "
         "CAST(price.amount * 1000000 AS HUGEINT) AS micro, "
         f"{ppm} AS ppm {named} FROM summed LEFT JOIN price USING (price_key) {' '.join(joins)}) "
         f"SELECT {shown}, {outer} FROM named GROUP BY {last} ORDER BY ALL"
     )
+
+
+def _small(keys: Sequence[str]) -> tuple[set[str], list[str]]:
+    """The columns of a ledger row that the keys are found by, and where their names are."""
+    asked = set(keys)
+    small = {f"label_{key}" for key in asked & set(TIME_KEYS)} | (asked & {UTC_DAY})
+    joins = []
+    if asked & {"node", "gpu_model", "cluster"}:
+        small.add("pool_key")
+        joins.append("JOIN ledger_pool USING (pool_key)")
+    if "job" in asked:
+        small.add("run_key")
+        joins.append("LEFT JOIN ledger_run run USING (run_key)")
+    if asked & set(HOLDER_KEYS):
+        small.add("holder_key")
+        joins.append("LEFT JOIN ledger_holder holder USING (holder_key)")
+    if asked & set(_ORG):
+        joins.append("LEFT JOIN report_owner USING (holder_key)")
+    return small, joins
 
 
 def _column(key: str) -> str:
@@ -191,6 +199,8 @@ def _column(key: str) -> str:
         )
     if key == "job":
         return "run.job_id"
+    if key == UTC_DAY:
+        return f"CAST(summed.{UTC_DAY} AS VARCHAR)"
     if key in TIME_KEYS:
         return f"summed.label_{key}"
     return f"ledger_pool.{key}"

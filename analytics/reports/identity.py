@@ -13,7 +13,7 @@ from analytics.ledger.facts import inventory
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.settings import settings_at
-from analytics.prices import in_force
+from analytics.prices_in_force import in_force
 from analytics.reports.rates import Rates
 from analytics.window import Window, from_us, to_us
 from collector.store import Work

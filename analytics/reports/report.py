@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analytics.money import text
 from analytics.window import Window
+
+if TYPE_CHECKING:
+    from analytics.reports.adjusted import AdjustmentLine
 
 Row = dict[str, Any]
 """Group keys, GPU-hours as Decimal, ``cost`` as Decimal or None (not priced),
@@ -37,7 +40,8 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Rows of one window; ``remarks`` say what keeps a figure from being whole."""
+    """Rows of one window; ``remarks`` say what keeps a figure from being whole, ``adjustments``
+    stand beside the total and are in no row."""
 
     window: Window
     by: tuple[str, ...]
@@ -48,6 +52,16 @@ class Report:
     total: Row
     identity: Identity
     remarks: list[str] = field(default_factory=list)
+    adjustments: list[AdjustmentLine] = field(default_factory=list)
+
+    @property
+    def adjusted_cost(self) -> Decimal | None:
+        """The total with its adjustments; None where one of them is not in this currency."""
+        lines = [line.cost for line in self.adjustments]
+        cost: Decimal | None = self.total.get("cost")
+        if cost is None or None in lines:
+            return None
+        return cost + sum((line for line in lines if line is not None), Decimal(0))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of the command line and the API: hours as numbers, money as text."""
@@ -60,6 +74,14 @@ class Report:
             "total": _plain(self.total),
             "identity": self.identity.to_dict(),
             "remarks": list(self.remarks),
+            "adjustments": [
+                {
+                    **line.adjustment.to_dict(),
+                    "cost": None if line.cost is None else text(line.cost),
+                }
+                for line in self.adjustments
+            ],
+            "adjusted_cost": None if self.adjusted_cost is None else text(self.adjusted_cost),
         }
 
 

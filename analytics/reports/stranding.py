@@ -10,8 +10,9 @@ from typing import Any
 from analytics.ledger.classes import STRANDED, LedgerClass
 from analytics.money import shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
+from analytics.reports.amounts import hours, hours_parts
 from analytics.reports.cells import Question, cause_cells, cells, epochs
-from analytics.reports.cost import asked_clusters, hours, hours_parts
+from analytics.reports.cost import asked_clusters, price_rows
 from analytics.reports.identity import PER_UNIT
 from analytics.reports.keys import checked
 from analytics.reports.rates import Rates, one_currency
@@ -48,10 +49,11 @@ def stranding_report(
 def _report(work: Work, store: Store, question: Question, currency: str | None) -> Report:
     asked = asked_clusters(store, question.cluster)
     rates = Rates.load(work)
-    spans = epochs(question, [*OrgMap.load(work).changes, *rates.changes])
     source = rows_of(work, question.window, asked)
+    have = {row["currency"] for row in price_rows(work, question, source.causes)}
+    unit = one_currency(have, currency)
+    spans = epochs(question, [*OrgMap.load(work).changes, *rates.changes(have, unit)])
     found = list(cause_cells(work, question, spans, source.causes))
-    unit = one_currency({cell.currency for cell in found if cell.currency}, currency)
     time: dict[tuple[Any, ...], int] = defaultdict(int)
     cost: dict[tuple[Any, ...], Fraction] = defaultdict(Fraction)
     for cell in found:
