@@ -25,20 +25,26 @@ class Groups:
     component: Ints  # class -> its queue: classes that share a node wait together
 
 
-def grouped(jobs: Jobs, cluster: Cluster) -> Groups:
-    """Classes and groups for these jobs on this cluster."""
-    of_job, keys = _classes(jobs, cluster)
+def grouped(jobs: Jobs, cluster: Cluster, places: Ints | None = None) -> Groups:
+    """Classes and groups for these jobs on this cluster. With `places`, [node, column], nodes of
+    one group also lie in one place, and jobs of one class say the same of the network."""
+    of_job, keys = _classes(jobs, cluster, places is not None)
     masks = np.zeros((len(keys), len(cluster)), bool)
-    for at, (models, features, reservation, parts) in enumerate(keys):
+    for at, (models, features, reservation, parts, _) in enumerate(keys):
         masks[at] = _allowed(jobs, cluster, models, features, reservation, parts)
-    used, of_node = np.unique(masks.T, axis=0, return_inverse=True)
+    rows = masks.T if places is None else np.hstack((masks.T, places))
+    used, of_node = np.unique(rows, axis=0, return_inverse=True)
+    used = used[:, : len(keys)]
     member = np.ascontiguousarray(used.T, dtype=np.int64)  # another layout: compiled twice
     return Groups(of_job, of_node.reshape(-1).astype(np.int64), member, _components(member))
 
 
-def _classes(jobs: Jobs, cluster: Cluster) -> tuple[Ints, list[tuple[int, int, int, int]]]:
+def _classes(
+    jobs: Jobs, cluster: Cluster, by_network: bool
+) -> tuple[Ints, list[tuple[int, int, int, int, int]]]:
     parts = allowed_partitions(jobs, cluster)
-    columns = (jobs.gpu_models.codes, jobs.features.codes, jobs.reservation.codes, parts)
+    network = jobs.topology.codes if by_network else np.zeros(len(jobs), np.int64)
+    columns = (jobs.gpu_models.codes, jobs.features.codes, jobs.reservation.codes, parts, network)
     if all(len(column) == 0 or (column == column[0]).all() for column in columns):
         first = tuple(int(column[0]) if len(column) else 0 for column in columns)
         return np.zeros(len(jobs), np.int64), [first]  # type: ignore[list-item]

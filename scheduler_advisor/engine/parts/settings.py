@@ -63,8 +63,8 @@ class TopologyPart(_Checked):
     """Placement by the network, and what communication over it costs.
 
     `level`: all tasks of a gang in one domain of this level; empty: no such rule. A job's own
-    `topology` column comes before it. `binding` preferred: waits up to `wait_s` for one domain,
-    then takes any. `slowdown`: run times stretch by the all-reduce model, for every placement
+    `topology` column comes before it. `binding` preferred: one domain if there is one now, else any.
+    `slowdown`: run times stretch by the all-reduce model, for every placement
     rule. `message_mib`: size of one all-reduce. `comm_milli`: thousandths of run time in
     communication per doubling of the GPUs, of jobs that do not say. `oversubscription`: hosts'
     bandwidth over the uplinks' of a leaf. `*_gb_s` replace the table's bandwidths (0: the
@@ -72,7 +72,6 @@ class TopologyPart(_Checked):
 
     level: str = ""
     binding: Binding = Binding.PREFERRED
-    wait_s: int = 0
     slowdown: bool = False
     message_mib: int = 1024
     comm_milli: int = 50
