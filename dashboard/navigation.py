@@ -11,7 +11,7 @@ from dashboard.palette import HELD, STRANDED
 from dashboard.view import View
 
 # What belongs to one page and does not go along to another.
-PAGE_ONLY = dict.fromkeys(("user", "job", "class", "queue", "state", "shape", "back"))
+PAGE_ONLY = dict.fromkeys(("project", "user", "job", "class", "queue", "state", "shape", "back"))
 _KEY = "pages"
 _PAGE_OF_CLASS = {
     **dict.fromkeys(STRANDED, "stranding"),

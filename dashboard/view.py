@@ -54,6 +54,7 @@ class View:
     language: str = "en"
     cluster: str | None = None
     team: str | None = None
+    project: str | None = None
     user: str | None = None
     currency: str | None = None
     job: str | None = None
@@ -88,6 +89,7 @@ class View:
             "lang": self.language,
             "cluster": self.cluster,
             "team": self.team,
+            "project": self.project,
             "user": self.user,
             "currency": self.currency,
             "job": self.job,
@@ -119,6 +121,7 @@ def read_view(query: Mapping[str, str], known_until: datetime | None, today: dat
         language,
         cluster=query.get("cluster") or None,
         team=query.get("team") or None,
+        project=query.get("project") or None,
         user=query.get("user") or None,
         currency=query.get("currency") or None,
         job=query.get("job") or None,

@@ -54,14 +54,15 @@ def card(rec: dict[str, Any], words: Words) -> None:
     parts = (
         (sentences.say("report.wrong"), escape(rec["why"])),
         (sentences.say("report.do"), escape(rec["action"])),
-        (sentences.say("report.brings"), _brings(rec, words, sentences)),
+        (sentences.say("report.brings"), brings(rec, words, sentences)),
         (sentences.say("report.risks"), _risk(rec, sentences)),
     )
     grid = "".join(f"<div><h4>{escape(title)}</h4>{text}</div>" for title, text in parts)
     show(f'<div class="advice">{head}<div class="grid">{grid}</div></div>')
 
 
-def _brings(rec: dict[str, Any], words: Words, sentences: Sentences) -> str:
+def brings(rec: dict[str, Any], words: Words, sentences: Sentences) -> str:
+    """The saving of a week with its hours, basis and interval, as markup."""
     saving = rec["saving"]
     if not saving["gpu_hours"]:
         return escape(sentences.say("phrase.no_saving"))

@@ -11,6 +11,7 @@ from dashboard.frame import answer, open_page
 from dashboard.overview import (
     Headline,
     answer_text,
+    best_advice,
     broken_list,
     daily_chart,
     headline_tiles,
@@ -46,6 +47,8 @@ with right:
     broken_list(page)
     week_table(page, this_week, week_before, report)
     downloads("classes", report.rows, words)
+
+best_advice(page)
 
 show(heading(words("overview.daily")))
 daily_chart(page, window, report)

@@ -24,6 +24,6 @@ with left:
 with right:
     show(heading(words("teams.split")))
     split_chart(by_team, words)
-team_table(by_team, page)
+team_table(by_team, data.team_waits(page.path, window, view.cluster), page)
 if view.team:
     drill_down(page, window, view.team)

@@ -15,6 +15,7 @@ from dashboard.parts.downloads import downloads
 from dashboard.parts.html import heading, show, tag
 from dashboard.teams.names import team_name
 from dashboard.words import Words
+from scheduler_advisor.measurements.team_waits import TeamWaits
 
 HOUR_COLUMNS = {
     "held": "held_gpu_hours",
@@ -26,14 +27,21 @@ HOUR_COLUMNS = {
 }
 
 
-def team_table(report: Report, page: Page) -> None:
+def team_table(report: Report, waits: Sequence[TeamWaits], page: Page) -> None:
     """The table with its total and downloads; the chosen team goes into the address."""
     words = page.words
     show(heading(words("teams.table"), words("teams.drill_hint"), after=tag("observed", words)))
     rows = sorted(report.rows, key=lambda row: -(row["cost"] or 0))
     names = [team_name(row["team"], words) for row in rows]
+    table = holder_table(names, rows, "team", report)
+    by_team = {wait.team or "unmapped": wait for wait in waits}
+    of_row = [by_team.get(row["team"]) for row in rows]
+    hours = [None if wait is None else wait.waited_gpu_hours for wait in of_row]
+    medians = [None if wait is None or wait.p50_s is None else wait.p50_s / 3600 for wait in of_row]
+    table = table.append_column("waited", pa.array(hours, pa.float64()))
+    table = table.append_column("wait", pa.array(medians, pa.float64()))
     chosen = st.dataframe(
-        holder_table(names, rows, "team", report),
+        table,
         key=f"team_table_{page.view.first}_{page.view.last}",
         hide_index=True,
         column_config=column_config("team", report, words),
@@ -44,7 +52,8 @@ def team_table(report: Report, page: Page) -> None:
     picked = chosen.selection.rows
     if picked and rows[picked[0]]["team"] not in (None, page.view.team):
         st.query_params["team"] = rows[picked[0]]["team"]
-        st.query_params.pop("user", None)
+        for parameter in ("project", "user"):
+            st.query_params.pop(parameter, None)
         st.rerun()
     downloads("teams", report.rows, words)
 
@@ -80,6 +89,10 @@ def column_config(key: str, report: Report, words: Words) -> dict[str, Any]:
     for name in HOUR_COLUMNS:
         note = words("teams.stranded_help") if name == "stranded" else None
         config[name] = column.NumberColumn(words(f"teams.{name}"), format="%,.1f", help=note)
+    config["waited"] = column.NumberColumn(
+        words("teams.waited"), format="%,.1f", help=words("teams.waited_help")
+    )
+    config["wait"] = column.NumberColumn(words("teams.wait"), format="%,.2f")
     return config
 
 

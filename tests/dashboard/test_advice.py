@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from collector.store import Store
+from scheduler_advisor.advice.recommendation import State, StateChange
+from scheduler_advisor.advice.states import change_state
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.report.make import make_report
 from scheduler_advisor.report.saved import save_report
@@ -73,3 +75,24 @@ def test_the_page_speaks_korean(own_store, reported, open_page):
     page = page_of(open_page, own_store, lang="ko")
     assert "무엇이 문제인가" in page.text
     assert "What is wrong" not in page.text
+
+
+def test_overview_shows_the_three_best_of_the_report_and_what_is_dismissed_no_more(
+    own_store, reported, open_page
+):
+    worth = [rec for rec in reported.advice.recommendations if rec.open and rec.saving.gpu_hours]
+    assert worth
+    markup = open_page(own_store).markup
+    assert markup.count('class="best"') == min(3, len(worth))
+    with own_store.work() as work:
+        for rec in worth:
+            change_state(
+                work,
+                rec.id,
+                StateChange(
+                    ts=reported.made_at, state=State.DISMISSED, actor="t", reason="no", until=None
+                ),
+            )
+    page = open_page(own_store)
+    assert 'class="best"' not in page.markup
+    assert "The newest report finds nothing" in page.text

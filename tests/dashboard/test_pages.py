@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from analytics.org import Mapping, load_mappings
 from analytics.reports import cost_report, ledger_report
 from analytics.window import Window
+from collector.store import Store
 from dashboard.formats import whole_money
 
 PAGES = ("overview", "teams", "health", "stranding", "queue", "jobs", "fleet")
@@ -67,6 +69,43 @@ def test_the_team_table_adds_up_to_the_report(site_store, open_page, window):
     assert list(table["team"])[:2] == ["Platform (no holder)", "language"]
     speech = table[table["team"] == "speech"].iloc[0]
     assert (speech["used"], speech["idle"], speech["efficiency"]) == (638.4, 33.6, 95.0)
+
+
+def test_the_team_table_shows_what_teams_waited_for(site_store, open_page):
+    """Jobs of the small site start when they are submitted; the platform asks for nothing."""
+    table = open_page(site_store, "teams").tables[0].set_index("team")
+    assert (table["waited"]["language"], table["wait"]["speech"]) == (0.0, 0.0)
+    assert table["waited"].isna()["Platform (no holder)"]
+
+
+def test_a_team_with_projects_opens_to_these_first(site, tmp_path, open_page):
+    mappings = [
+        Mapping(
+            key_kind="user", key_value=user, team="all", project=project, valid_from=site.SINCE,
+            source="test",
+        )
+        for user, project in (("ada", "llm"), ("bob", "asr"), ("eve", None))
+    ]  # fmt: skip
+    with Store.open(site.create(tmp_path / "s.duckdb"), clock=lambda: site.UNTIL) as store:
+        with store.work() as work:
+            load_mappings(work, mappings, at=site.SINCE, actor="test", replace=True)
+        _, projects, users, jobs = open_page(store, "teams", team="all").tables
+        assert list(projects["project"]) == ["llm", "asr", "No project"]
+        assert (list(users["user"]), list(jobs["job"])) == (
+            ["ada", "bob", "eve"],
+            ["101", "102", "103"],
+        )
+        page = open_page(store, "teams", team="all", project="asr")
+        _, projects, users, jobs = page.tables
+        assert (len(projects), list(users["user"]), list(jobs["job"])) == (3, ["bob"], ["102"])
+        page.app.button(key="all_projects").click().run()
+        assert len(page.tables[2]) == 3
+        assert "project" not in page.app.query_params
+
+
+def test_overview_says_that_there_is_no_report_yet(site_store, open_page):
+    page = open_page(site_store)
+    assert "What would win it back No report has been made yet" in page.text
 
 
 def test_a_team_opens_to_its_users_and_jobs(site_store, open_page):
