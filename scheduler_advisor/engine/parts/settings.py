@@ -63,9 +63,9 @@ class TopologyPart(_Checked):
     """Placement by the network, and what communication over it costs.
 
     `level`: all tasks of a gang in one domain of this level; empty: no such rule. A job's own
-    `topology` column comes before it. `binding` preferred: one domain if there is one now, else any.
-    `slowdown`: run times stretch by the all-reduce model, for every placement
-    rule. `message_mib`: size of one all-reduce. `comm_milli`: thousandths of run time in
+    `topology` column comes before it. `binding` preferred: one domain if one has room now, else
+    any. `slowdown`: run times stretch by the all-reduce model, for every placement rule.
+    `message_mib`: size of one all-reduce. `comm_milli`: thousandths of run time in
     communication per doubling of the GPUs, of jobs that do not say. `oversubscription`: hosts'
     bandwidth over the uplinks' of a leaf. `*_gb_s` replace the table's bandwidths (0: the
     table's)."""
