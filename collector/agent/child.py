@@ -1,12 +1,13 @@
 """The reader process: the only one that calls the driver, because a call may never return.
 
-Speaks one JSON object per line on its standard output: ``tick``, ``beat`` (once a second, from a
-thread of its own, with the call that is being waited for), ``end`` (why it stops). It ends when
-its standard input does, so that it never outlives its parent.
+Speaks in messages of `collector.agent.wire` on its standard output: ``tick``, ``beat`` (once a
+second, from a thread of its own, with the call that is being waited for), ``end`` (why it stops).
+It ends when its standard input does, so that it never outlives its parent.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -15,8 +16,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
+from collector.agent import wire
 from collector.agent.schedule import Intervals, Schedule
 from collector.errors import DriverError, DriverGoneError, DriverMissingError
 from collector.telemetry.source import GpuSource
@@ -33,7 +35,7 @@ def _utc_now() -> datetime:
 class Reader:
     """Reads ticks from a source and writes them to ``out`` until told to stop."""
 
-    def __init__(self, settings: dict[str, Any], out: TextIO) -> None:
+    def __init__(self, settings: dict[str, Any], out: IO[bytes]) -> None:
         self._settings = settings
         self._out = out
         self._lock = threading.Lock()
@@ -50,6 +52,7 @@ class Reader:
         self._doing = lambda: ("nvmlInit", started)
         try:
             source = self._open()
+            gc.freeze()  # what was loaded stays: the collector of garbage need not look at it
             while not self.stop.is_set():
                 begun = time.monotonic()
                 self._say(self._tick(source.read(self._schedule.due(begun))))
@@ -105,10 +108,10 @@ class Reader:
         return status
 
     def _say(self, message: dict[str, Any]) -> None:
-        line = json.dumps(message, separators=(",", ":"))
+        framed = wire.frame(message)
         try:
             with self._lock:
-                self._out.write(line + "\n")
+                self._out.write(framed)
                 self._out.flush()
         except (BrokenPipeError, ValueError):
             os._exit(0)  # nobody listens any more; a shutdown could hang in the driver
@@ -125,7 +128,7 @@ def main() -> int:
     """Run one reader; its settings are the first argument, as JSON."""
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     # Whatever a library prints must not be taken for a message.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return Reader(json.loads(sys.argv[1]), out).run()
 

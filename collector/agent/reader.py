@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import IO, Any
 
+from collector.agent import wire
 from collector.agent.schedule import Intervals
 from collector.telemetry.tick import Tick, decode
 
@@ -148,11 +149,7 @@ class ReaderProcess:
 
     def _listen(self, generation: int, out: IO[bytes]) -> None:
         with out:
-            for line in out:
-                try:
-                    message = json.loads(line)
-                except ValueError:  # cut off in the middle by its end
-                    continue
+            while (message := wire.read(out)) is not None:
                 self._messages.put((generation, message))
         self._messages.put((generation, None))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import threading
@@ -108,6 +109,7 @@ class Agent:
         self.web.start()
         self.sender.start()
         self.collection.start()
+        gc.freeze()  # what was loaded stays: the collector of garbage need not look at it
         status = ExitStatus.STOPPED
         while not self._stop.wait(0.2):
             if not self.collection.alive:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -51,7 +52,7 @@ def render(families: Iterable[Family], *, openmetrics: bool = False) -> bytes:
             # There a counter's samples must end in _total; names of others that do not are unknown.
             kind = "counter" if name.endswith("_total") else "unknown"
             name = name.removesuffix("_total")
-        parts.append(f"# HELP {name} {_help(family.help)}\n# TYPE {name} {kind}\n")
+        parts.append(_head(name, kind, family.help))
         series = family.name
         parts.extend([f"{series}{text} {value!r}\n" for text, value in family.samples])
     if openmetrics:
@@ -70,6 +71,11 @@ def _escape(value: object) -> str:
     if "\\" in text or '"' in text or "\n" in text:
         return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
     return text
+
+
+@lru_cache(maxsize=1024)  # names and helps are fixed
+def _head(name: str, kind: str, text: str) -> str:
+    return f"# HELP {name} {_help(text)}\n# TYPE {name} {kind}\n"
 
 
 def _help(text: str) -> str:

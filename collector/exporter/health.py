@@ -41,9 +41,9 @@ def collector_families(picture: Picture, kept: Labels, age_s: float) -> Iterator
     )
     for function, (count, total_s, worst_s) in picture.costs.items():
         text = kept.of_function(function)
-        calls.add(text, float(count))
-        spent.add(text, total_s)
-        worst.add(text, worst_s)
+        calls.samples.append((text, float(count)))
+        spent.samples.append((text, total_s))
+        worst.samples.append((text, worst_s))
     failed = Family(
         "unstrand_collector_mapping_failed", "gauge", "1 per mapping source that fails now."
     )

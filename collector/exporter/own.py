@@ -95,7 +95,7 @@ class Labels:
         self.node = node
         self._kept: dict[tuple[str, str | None], str] = {}
         self._functions: dict[str, str] = {}
-        self._links: dict[tuple[str, int], str] = {}
+        self._links: dict[str, tuple[tuple[int, ...], list[str]]] = {}
         self.inventory: tuple[list[Device], list[Family]] | None = None
 
     def of(self, device: DeviceTick) -> str:
@@ -113,12 +113,15 @@ class Labels:
             self._functions[function] = labels({"node": self.node, "function": function})
         return self._functions[function]
 
-    def of_link(self, device: DeviceTick, link: int) -> str:
-        """Node, UUID and link."""
-        key = (device.gpu_uuid, link)
-        if key not in self._links:
-            self._links[key] = f'{self.of(device)[:-1]},link="{link}"}}'
-        return self._links[key]
+    def of_links(self, device: DeviceTick) -> list[str]:
+        """Node, UUID and link, for each link of the device."""
+        links = tuple(device.links)
+        known = self._links.get(device.gpu_uuid)
+        if known is None or known[0] != links:
+            head = self.of(device)[:-1]
+            known = (links, [f'{head},link="{link}"}}' for link in links])
+            self._links[device.gpu_uuid] = known
+        return known[1]
 
     def forget_others(self, devices: list[DeviceTick]) -> None:
         """Keep the texts of these only: instances come and go, and texts must not pile up."""
@@ -164,10 +167,11 @@ def _links(picture: Picture, kept: Labels) -> Iterator[Family]:
         "unstrand_gpu_nvlink_link_receive_bytes_total", "counter", "Bytes received over one NVLink."
     )
     for device in picture.tick.devices if picture.tick is not None else ():
-        for link, (tx, rx) in device.links.items():
-            text = kept.of_link(device, link)
-            sent.samples.append((text, tx))
-            got.samples.append((text, rx))
+        if not device.links:
+            continue
+        texts, pairs = kept.of_links(device), device.links.values()
+        sent.samples.extend([(text, tx) for text, (tx, _) in zip(texts, pairs, strict=True)])
+        got.samples.extend([(text, rx) for text, (_, rx) in zip(texts, pairs, strict=True)])
     yield from (sent, got)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from collector.host.kernel_file import content
+
 # Port counters of InfiniBand count lanes of four octets.
 _OCTETS = 4
 _LOOK_EVERY = 20
@@ -55,7 +57,6 @@ def _text(file: Path) -> str:
 
 def _number(file: Path) -> int | None:
     try:
-        with file.open("rb", buffering=0) as opened:
-            return int(opened.read(64))
+        return int(content(file, 64))
     except (OSError, ValueError):
         return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
+
+from collector.host.kernel_file import content
 
 RESOURCES = ("cpu", "memory", "io")
 
@@ -10,18 +13,20 @@ RESOURCES = ("cpu", "memory", "io")
 def stalled_us(file: Path) -> int | None:
     """Microseconds since boot in which at least one task was stalled; None where it is not kept."""
     try:
-        with file.open("rb", buffering=0) as opened:
-            some = opened.read(256).partition(b"\n")[0]
+        some = content(file, 256).partition(b"\n")[0]
         return int(some.rpartition(b"total=")[2]) if some.startswith(b"some ") else None
     except (OSError, ValueError):
         return None
 
 
+@lru_cache(maxsize=4)
 def node_files(proc: Path) -> dict[str, Path]:
     """The files of the whole node."""
     return {name: proc / "pressure" / name for name in RESOURCES}
 
 
-def group_files(folder: Path) -> dict[str, Path]:
-    """The files of one control group (unified hierarchy only)."""
+@lru_cache(maxsize=1024)
+def group_files(root: Path, path: str) -> dict[str, Path]:
+    """The files of one control group under ``root`` (unified hierarchy only)."""
+    folder = root / path.lstrip("/")
     return {name: folder / f"{name}.pressure" for name in RESOURCES}

@@ -83,8 +83,7 @@ class HostSampler:
         for key, path in sorted(attribution.cgroups.items()):
             used = usage.group_usage(self._cgroups, path)
             if used is not None:
-                folder = self._cgroups / path.lstrip("/")
-                found.append((key, used, pressure.group_files(folder)))
+                found.append((key, used, pressure.group_files(self._cgroups, path)))
         return found
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
 from pathlib import Path
+
+from collector.host.kernel_file import content
 
 _MIB = 2.0**20
 # cgroup v1 writes a number near 2^63 for "no limit".
@@ -31,14 +33,10 @@ def node_usage(proc: Path) -> Usage:
 
 def group_usage(root: Path, path: str) -> Usage | None:
     """Of one control group under ``root`` (/sys/fs/cgroup), in either hierarchy; None if gone."""
-    unified = root / path.lstrip("/")
-    if (unified / "cpu.stat").exists():
-        return Usage(
-            _unified_cpu(unified / "cpu.stat"),
-            _cpu_set(unified / "cpuset.cpus.effective"),
-            _mib(unified / "memory.current"),
-            _mib(unified / "memory.max"),
-        )
+    stat, cpu_set, used, limit = _unified_files(root, path)
+    cpu_s = _unified_cpu(stat)
+    if cpu_s is not None:
+        return Usage(cpu_s, _cpu_set(cpu_set), _mib(used), _mib(limit))
     for name in ("cpu,cpuacct", "cpuacct"):
         old = root / name / path.lstrip("/")
         if old.is_dir():
@@ -53,32 +51,39 @@ def group_usage(root: Path, path: str) -> Usage | None:
     return None
 
 
+@lru_cache(maxsize=1024)
+def _unified_files(root: Path, path: str) -> tuple[Path, ...]:
+    folder = root / path.lstrip("/")
+    names = ("cpu.stat", "cpuset.cpus.effective", "memory.current", "memory.max")
+    return tuple(folder / name for name in names)
+
+
 def _node_cpu(stat: Path) -> tuple[float | None, int | None]:
     try:
-        lines = stat.read_text().splitlines()
+        lines = content(stat).partition(b"\nintr")[0].split(b"\n")
         fields = [int(field) for field in lines[0].split()[1:9]]
     except (OSError, ValueError, IndexError):
         return None, None
     # user nice system idle iowait irq softirq steal; waiting for a disk is not use.
     busy = sum(fields) - fields[3] - fields[4]
-    cpus = sum(line.startswith("cpu") for line in lines) - 1
+    cpus = sum(line.startswith(b"cpu") for line in lines) - 1
     return busy / os.sysconf("SC_CLK_TCK"), cpus or None
 
 
 def _node_memory(meminfo: Path) -> tuple[float | None, float | None]:
     try:
-        with meminfo.open() as file:  # both are in the first lines
-            pairs = dict(line.split(":", 1) for line in islice(file, 5))
-        total = int(pairs["MemTotal"].split()[0]) / 1024.0
-        return total - int(pairs["MemAvailable"].split()[0]) / 1024.0, total
+        lines = content(meminfo).split(b"\n", 5)[:5]  # both are in the first lines
+        pairs = dict(line.split(b":", 1) for line in lines if b":" in line)
+        total = int(pairs[b"MemTotal"].split()[0]) / 1024.0
+        return total - int(pairs[b"MemAvailable"].split()[0]) / 1024.0, total
     except (OSError, ValueError, KeyError, IndexError):
         return None, None
 
 
 def _unified_cpu(stat: Path) -> float | None:
     try:
-        for line in stat.read_text().splitlines():
-            if line.startswith("usage_usec "):
+        for line in content(stat).split(b"\n"):
+            if line.startswith(b"usage_usec "):
                 return int(line.split()[1]) / 1e6
     except (OSError, ValueError, IndexError):
         return None
@@ -88,7 +93,7 @@ def _unified_cpu(stat: Path) -> float | None:
 def _cpu_set(file: Path) -> int | None:
     """The number of CPUs in ``0-3,8``."""
     try:
-        text = file.read_text().strip()
+        text = content(file).decode("ascii").strip()
         ends = [part.split("-") for part in text.split(",") if part]
         return sum(int(pair[-1]) - int(pair[0]) + 1 for pair in ends) or None
     except (OSError, ValueError):
@@ -102,6 +107,6 @@ def _mib(file: Path) -> float | None:
 
 def _number(file: Path) -> int | None:
     try:
-        return int(file.read_text())
+        return int(content(file, 64))
     except (OSError, ValueError):  # "max" is no limit
         return None

@@ -40,6 +40,7 @@ class NodeMapper:
         self._owners = Owners(self._proc, self._pods.name_of)
         self._monotonic = monotonic
         self._last_pods: tuple[float, list[Holding]] = (0.0, [])
+        self._placed: tuple[list[Device], Places] = ([], places_of(()))
 
     def attribute(self, tick: Tick) -> Attribution:
         """See `Mapper.attribute`."""
@@ -48,7 +49,7 @@ class NodeMapper:
         if has_pods:
             self._pods.refresh()
         known = self._owners.of(u.pid for d in tick.devices for u in d.processes or ())
-        places = places_of(tick.inventory)
+        places = self._places(tick.inventory)
         held, age_s = self._from_kubelet(places, errors) if has_pods else ([], 0.0)
         held += self._from_slurm(places, known, errors)
         held += active_holdings(tick, known, {(h.gpu_uuid, h.mig_uuid) for h in held})
@@ -61,6 +62,12 @@ class NodeMapper:
             unattributed=self._owners.missing,
             cgroups=_cgroups(known.values()),
         )
+
+    def _places(self, inventory: list[Device]) -> Places:
+        """Made anew only when the inventory is: between changes every tick has the same list."""
+        if self._placed[0] is not inventory:
+            self._placed = (inventory, places_of(inventory))
+        return self._placed[1]
 
     def _from_kubelet(self, places: Places, errors: dict[str, str]) -> tuple[list[Holding], float]:
         now = self._monotonic()

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from collector.host.kernel_file import content
+
+_MOST_ENVIRONMENT = 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -25,7 +29,7 @@ class ProcReader:
     """Reads /proc (another ``root`` for the host's when in a container, or in tests)."""
 
     def __init__(self, root: Path = Path("/proc")) -> None:
-        self.root = root
+        self.root, self._folder = root, str(root)
         self._ticks_per_s = os.sysconf("SC_CLK_TCK")
         self._booted_at = self._boot_time()
         self._names: dict[int, str] = {}
@@ -33,8 +37,8 @@ class ProcReader:
     def start_ticks(self, pid: int) -> int | None:
         """When the process began, in the kernel's ticks since boot; None when there is none."""
         try:
-            with Path(self.root, str(pid), "stat").open("rb", buffering=0) as file:
-                return int(file.read(4096).rpartition(b")")[2].split()[19])
+            stat = content(f"{self._folder}/{pid}/stat", 4096)
+            return int(stat.rpartition(b")")[2].split()[19])
         except (OSError, ValueError, IndexError):
             return None
 
@@ -54,7 +58,8 @@ class ProcReader:
     def environment(self, pid: int) -> Mapping[str, str]:
         """The environment at the start of the process; empty where it may not be read."""
         try:
-            raw = (self.root / str(pid) / "environ").read_bytes()
+            with Path(self._folder, str(pid), "environ").open("rb") as file:
+                raw = file.read(_MOST_ENVIRONMENT)
         except OSError:
             return {}
         # Only the first "=" divides; names are compared whole: SLURM_JOB_ID is no SLURM_JOB_IDX.

@@ -70,14 +70,14 @@ METRICS: dict[str, Metric] = {
         Metric("temperature_c", Group.LOAD, 150.0, low=-40.0),
         Metric("mem_temperature_c", Group.HEALTH, 150.0, low=-40.0),
         Metric("sm_clock_mhz", Group.LOAD, 10_000.0),
-        Metric("mem_clock_mhz", Group.LOAD, 50_000.0),
+        Metric("mem_clock_mhz", Group.HEALTH, 50_000.0),
         Metric("clocks_event_reasons", Group.LOAD, float(2**53)),
         *(Metric(name, Group.LOAD, 1e13) for name in GPM_RATES),
         *_counters(
             Group.LINK, "nvlink_tx_total_bytes", "nvlink_rx_total_bytes", "pcie_tx_total_bytes",
-            "pcie_rx_total_bytes", "pcie_replays_total",
+            "pcie_rx_total_bytes",
         ),
-        *_counters(Group.HEALTH, *SLOWDOWNS),
+        *_counters(Group.HEALTH, "pcie_replays_total", *SLOWDOWNS),
         *_counters(
             Group.HEALTH, "ecc_corrected_total", "ecc_uncorrected_total",
             "ecc_corrected_lifetime_total", "ecc_uncorrected_lifetime_total",
@@ -109,9 +109,8 @@ def is_blank(value: float) -> bool:
 
 def judge(name: str, value: float, unit: float = 1.0) -> tuple[float | None, Status]:
     """``value`` times ``unit`` in the metric's own unit, or why it cannot be true."""
-    if is_blank(value):
-        return None, Status.IMPLAUSIBLE
     metric, scaled = METRICS[name], value * unit
-    if not metric.low <= scaled <= metric.high:
-        return None, Status.IMPLAUSIBLE
-    return scaled, Status.OK
+    # What is not finite is in no range.
+    if metric.low <= scaled <= metric.high and value not in _SENTINELS:
+        return scaled, Status.OK
+    return None, Status.IMPLAUSIBLE

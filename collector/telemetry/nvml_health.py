@@ -22,10 +22,15 @@ _FIELDS = (
     _MEMORY_TEMPERATURE,
     *((name, field, 0) for name, field in zip(SLOWDOWNS, _SLOWDOWN_FIELDS, strict=True)),
 )
-# (metric, error type: 0 corrected 1 uncorrected, counter: 0 since driver load 1 for ever)
-_ECC = (
-    ("ecc_corrected_total", 0, 0), ("ecc_uncorrected_total", 1, 0),
-    ("ecc_corrected_lifetime_total", 0, 1), ("ecc_uncorrected_lifetime_total", 1, 1),
+_ERRORS = "nvmlDeviceGetTotalEccErrors"
+# (metric, function, arguments): one number each. Clock 2 = memory. Errors: 0 corrected
+# 1 uncorrected, then 0 since driver load 1 for ever.
+_SINGLE: tuple[tuple[str, str, tuple[int, ...]], ...] = (
+    ("mem_clock_mhz", "nvmlDeviceGetClockInfo", (2,)),
+    ("pcie_replays_total", "nvmlDeviceGetPcieReplayCounter", ()),
+    ("ecc_corrected_total", _ERRORS, (0, 0)), ("ecc_uncorrected_total", _ERRORS, (1, 0)),
+    ("ecc_corrected_lifetime_total", _ERRORS, (0, 1)),
+    ("ecc_uncorrected_lifetime_total", _ERRORS, (1, 1)),
 )  # fmt: skip
 _MEDIA = (
     ("encoder_ratio", "nvmlDeviceGetEncoderUtilization"),
@@ -47,8 +52,8 @@ def read_health(nvml: Nvml, tick: DeviceTick, handle: Any) -> None:
     for metric, function in _MEDIA:
         pair, status = nvml.call(function, handle)
         tick.put(metric, *((None, status) if pair is None else judge(metric, pair[0], _PERCENT)))
-    for metric, error_type, counter in _ECC:
-        value, status = nvml.call("nvmlDeviceGetTotalEccErrors", handle, error_type, counter)
+    for metric, function, arguments in _SINGLE:
+        value, status = nvml.call(function, handle, *arguments)
         if status is Status.OK:
             value, status = judge(metric, value)
         tick.put(metric, value, status)

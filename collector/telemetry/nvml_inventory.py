@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from collector.nvml import MEMORY_V2, Nvml
+from collector.nvml import Nvml
 from collector.telemetry.device import UNSEEN, Device, MigInstance
 from collector.telemetry.metrics import judge
 from collector.telemetry.status import Status
@@ -94,7 +94,7 @@ class Inventory:
         )
 
     def _memory(self, handle: Any) -> tuple[float | None, float | None]:
-        info, status = self._nvml.call("nvmlDeviceGetMemoryInfo", handle, MEMORY_V2)
+        info, status = self._nvml.call("nvmlDeviceGetMemoryInfo_v2", handle)
         if status is Status.OK:
             total = judge("mem_total_mib", info.total, _MIB)[0]
             return total, judge("mem_reserved_mib", info.reserved, _MIB)[0]

@@ -11,6 +11,7 @@ from collector.nvml import ALL_LINKS, Field, FieldIds, Nvml, fabric_request, poi
 from collector.telemetry.device import Device, Fabric, Link
 from collector.telemetry.metrics import METRICS, judge
 from collector.telemetry.nvml_inventory import Opened
+from collector.telemetry.nvml_load import POWER_FIELDS, put_fields
 from collector.telemetry.status import Status
 from collector.telemetry.tick import DeviceTick
 
@@ -33,18 +34,26 @@ class TrafficReader:
         self._nvml = nvml
         self._per_link: dict[str, tuple[tuple[int, int], float]] = {}
 
-    def read(self, tick: DeviceTick, handle: Any, device: Device, *, each: bool) -> None:
-        """Put traffic counters into ``tick``: totals, and with ``each`` those of every link."""
+    def read(
+        self, tick: DeviceTick, handle: Any, device: Device, *, each: bool, power: bool
+    ) -> None:
+        """Put traffic counters into ``tick``: totals, and with ``each`` those of every link.
+
+        ``power``: the power fields too, because one question costs less than two.
+        """
         names = [name for name, _ in (*_PCIE, *_TOTALS)]
+        also = POWER_FIELDS if power else ()
         fields, unit = self._per_link.get(device.gpu_uuid, _OLD)
         first = device.gpu_uuid not in self._per_link
         wanted = each or first or unit == 1.0  # the new way has no totals but the links' own
         links = [link.link for link in device.links] if wanted else []
-        answers, status = self._nvml.fields(handle, _question(tuple(links), fields))
+        answers, status = self._nvml.fields(handle, _question(tuple(links), fields, also))
         if status is not Status.OK:
-            for name in (*names, "pcie_replays_total"):
+            for name in (*names, *(metric for metric, _, _ in also)):
                 tick.put(name, None, status)
             return
+        put_fields(tick, also, answers[: len(also)])
+        answers = answers[len(also) :]
         for name, answer, scale in zip(names, answers, (1.0, 1.0, _KIB, _KIB), strict=False):
             tick.put(name, *_counter(name, answer, scale))
         _put_links(tick, links, answers[len(names) :], unit)
@@ -55,10 +64,6 @@ class TrafficReader:
                 self._new_way(tick, handle, links)
         elif unit == 1.0:
             _totals_from_links(tick)
-        replays, status = self._nvml.call("nvmlDeviceGetPcieReplayCounter", handle)
-        if status is Status.OK:
-            replays, status = judge("pcie_replays_total", replays)
-        tick.put("pcie_replays_total", replays, status)
 
     def _new_way(self, tick: DeviceTick, handle: Any, links: list[int]) -> None:
         """Blackwell counts bytes per link, and has no totals."""
@@ -71,11 +76,14 @@ class TrafficReader:
 
 
 @lru_cache(maxsize=64)
-def _question(links: tuple[int, ...], fields: tuple[int, int]) -> FieldIds:
-    """Totals, then two counters per link; GPUs of a node ask the same."""
+def _question(
+    links: tuple[int, ...], fields: tuple[int, int], also: tuple[tuple[str, int, int], ...]
+) -> FieldIds:
+    """``also``, totals, then two counters per link; GPUs of a node ask the same."""
+    first = tuple((field, scope) for _, field, scope in also)
     pcie = tuple((field, 0) for _, field in _PCIE)
     totals = tuple((field, ALL_LINKS) for _, field in _TOTALS)
-    return pcie + totals + _of_links(list(links), fields)
+    return first + pcie + totals + _of_links(list(links), fields)
 
 
 def _of_links(links: list[int], fields: tuple[int, int]) -> FieldIds:

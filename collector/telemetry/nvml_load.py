@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from collector.nvml import MEMORY_V2, Nvml
+from collector.nvml import Field, Nvml
 from collector.telemetry.metrics import judge
 from collector.telemetry.status import Status
 from collector.telemetry.tick import DeviceTick
@@ -21,13 +21,12 @@ POWER_FIELDS = (
     ("power_instant_mw", 186, _SCOPE_GPU),
     ("power_module_mw", 186, _SCOPE_MODULE),
 )
-# (metric, function, arguments): one number each. Clock 1 = SM, 2 = memory; sensor 0 = GPU.
+# (metric, function, arguments): one number each. Clock 1 = SM; sensor 0 = GPU.
 _SINGLE: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("power_mw", "nvmlDeviceGetPowerUsage", ()),
     ("energy_total_mj", "nvmlDeviceGetTotalEnergyConsumption", ()),
     ("temperature_c", "nvmlDeviceGetTemperature", (0,)),
     ("sm_clock_mhz", "nvmlDeviceGetClockInfo", (1,)),
-    ("mem_clock_mhz", "nvmlDeviceGetClockInfo", (2,)),
 )
 
 
@@ -39,14 +38,18 @@ class LoadReader:
         self._last_sample_us: dict[str, int] = {}
         self._without_buffer: dict[str, int] = {}
 
-    def read(self, tick: DeviceTick, handle: Any, *, mig_enabled: bool) -> None:
-        """Put every load value of the device into ``tick``; stops early at a lost device."""
+    def read(self, tick: DeviceTick, handle: Any, *, mig_enabled: bool, power: bool) -> None:
+        """Put every load value of the device into ``tick``; stops early at a lost device.
+
+        ``power``: also what `POWER_FIELDS` ask; False where the traffic's question asks it, too.
+        """
         self._single(tick, handle)
         if tick.faults.get("power_mw") is Status.LOST:
             return
         read_memory(self._nvml, tick, handle)
         self._reasons(tick, handle)
-        read_fields(self._nvml, tick, handle, POWER_FIELDS)
+        if power:
+            read_fields(self._nvml, tick, handle, POWER_FIELDS)
         if mig_enabled:
             # The driver has no utilisation for a board in MIG mode: unknown, never idle.
             for name in ("util_ratio", "mem_util_ratio", "util_mean_ratio"):
@@ -110,7 +113,7 @@ class LoadReader:
 
 def read_memory(nvml: Nvml, tick: DeviceTick, handle: Any) -> None:
     """Memory with the driver's part apart (v2), or v1, which counts that part as used."""
-    info, status = nvml.call("nvmlDeviceGetMemoryInfo", handle, MEMORY_V2)
+    info, status = nvml.call("nvmlDeviceGetMemoryInfo_v2", handle)
     has_reserved = status is Status.OK
     if status is Status.NOT_SUPPORTED:
         info, status = nvml.call("nvmlDeviceGetMemoryInfo", handle)
@@ -139,5 +142,12 @@ def read_fields(
         for metric, _, _ in wanted:
             tick.put(metric, None, status)
         return
+    put_fields(tick, wanted, answers)
+
+
+def put_fields(
+    tick: DeviceTick, wanted: Sequence[tuple[str, int, int]], answers: Sequence[Field]
+) -> None:
+    """Put answers, in the order of what was ``wanted``, into ``tick``."""
     for (metric, _, _), (raw, reason) in zip(wanted, answers, strict=True):
         tick.put(metric, *((None, reason) if raw is None else judge(metric, raw)))

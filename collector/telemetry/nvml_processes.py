@@ -106,7 +106,7 @@ def _apply(tick: DeviceTick, shares: dict[int, float]) -> None:
 
 
 def _memory(raw: int | None) -> float | None:
-    if raw is None or is_blank(raw):
+    if raw is None or is_blank(float(raw)):  # a whole number of 64 bits equals no float
         return None
     return raw / _MIB
 

@@ -74,14 +74,14 @@ class NvmlSource:
             tick.faults["device"] = one.device.status
             return [tick]
         if Group.LOAD in due:
-            self._read_load(tick, one, mono_s)
+            self._read_load(tick, one, mono_s, power=Group.LINK not in due)
         if Status.LOST in tick.faults.values():
             one.device = replace(one.device, status=Status.LOST)
             tick.faults["device"] = Status.LOST
             return [tick]
         if Group.LINK in due:
-            each = Group.HEALTH in due
-            self._traffic.read(tick, one.handle, one.device, each=each)
+            each, power = Group.HEALTH in due, Group.LOAD in due
+            self._traffic.read(tick, one.handle, one.device, each=each, power=power)
         if Group.HEALTH in due:
             read_health(self.nvml, tick, one.handle)
         if Group.PROCESS in due:
@@ -95,8 +95,9 @@ class NvmlSource:
         if one.device.mem_unified:
             _unified(tick)
 
-    def _read_load(self, tick: DeviceTick, one: Opened, mono_s: float) -> None:
-        self._load.read(tick, one.handle, mig_enabled=bool(one.device.mig_enabled))
+    def _read_load(self, tick: DeviceTick, one: Opened, mono_s: float, *, power: bool) -> None:
+        mig_enabled = bool(one.device.mig_enabled)
+        self._load.read(tick, one.handle, mig_enabled=mig_enabled, power=power)
         if Status.LOST not in tick.faults.values() and not one.device.mig_enabled:
             self._gpm.read(tick, one.handle, None, mono_s)
             _cross_check(tick)

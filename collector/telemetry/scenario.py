@@ -30,7 +30,7 @@ _KEYS: dict[str, tuple[str, float, Group]] = {
     "energy_total_mj": ("energy_mj", 1.0, Group.LOAD),
     "temperature_c": ("temperature", 1.0, Group.LOAD),
     "sm_clock_mhz": ("sm_clock", 1.0, Group.LOAD),
-    "mem_clock_mhz": ("mem_clock", 1.0, Group.LOAD),
+    "mem_clock_mhz": ("mem_clock", 1.0, Group.HEALTH),
     "clocks_event_reasons": ("reasons", 1.0, Group.LOAD),
     "nvlink_tx_total_bytes": ("nvlink_tx_kib", _KIB, Group.LINK),
     "nvlink_rx_total_bytes": ("nvlink_rx_kib", _KIB, Group.LINK),

@@ -67,11 +67,13 @@ class Tick:
     events: list[DriverEvent] = field(default_factory=list)
 
     def encode(self) -> dict[str, Any]:
-        """As JSON types, for the pipe between reader and supervisor."""
+        """As plain types, for the pipe between reader and supervisor."""
         return {
             "ts": self.ts.isoformat(),
             "mono_s": self.mono_s,
-            "inventory": [asdict(device) for device in self.inventory],
+            "inventory": [
+                asdict(device) | {"status": device.status.value} for device in self.inventory
+            ],
             "devices": [_plain(device) for device in self.devices],
             "events": [
                 {"ts": event.ts.isoformat(), "gpu_uuid": event.gpu_uuid, "code": event.code}
@@ -87,10 +89,29 @@ def _plain(device: DeviceTick) -> dict[str, Any]:
         "gpu_uuid": device.gpu_uuid,
         "mig_uuid": device.mig_uuid,
         "values": device.values,
-        "faults": device.faults,
+        "faults": _by_reason(device.faults),
         "links": device.links,
-        "processes": None if processes is None else [asdict(use) for use in processes],
+        "processes": None if processes is None else [_process(use) for use in processes],
     }
+
+
+def _by_reason(faults: Mapping[str, Status]) -> dict[str, list[str]]:
+    """Most values that did not come have the same reason."""
+    names: dict[str, list[str]] = {}
+    for name, reason in faults.items():
+        names.setdefault(reason.value, []).append(name)
+    return names
+
+
+def _by_name(faults: Mapping[str, list[str]]) -> dict[str, Status]:
+    found: dict[str, Status] = {}
+    for reason, names in faults.items():
+        found |= dict.fromkeys(names, Status(reason))
+    return found
+
+
+def _process(use: ProcessUse) -> tuple[Any, ...]:
+    return use.pid, use.kind, use.mem_used_mib, use.sm_util_ratio, use.mig_uuid
 
 
 def decode(plain: Mapping[str, Any]) -> Tick:
@@ -125,8 +146,8 @@ def _device_tick(plain: Mapping[str, Any]) -> DeviceTick:
     return DeviceTick(
         gpu_uuid=plain["gpu_uuid"],
         mig_uuid=plain["mig_uuid"],
-        values=dict(plain["values"]),
-        faults={name: Status(reason) for name, reason in plain["faults"].items()},
-        links={int(link): (pair[0], pair[1]) for link, pair in plain["links"].items()},
-        processes=None if processes is None else [ProcessUse(**p) for p in processes],
+        values=plain["values"],
+        faults=_by_name(plain["faults"]),
+        links=plain["links"],
+        processes=None if processes is None else [ProcessUse(*p) for p in processes],
     )

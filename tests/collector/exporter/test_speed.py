@@ -52,13 +52,16 @@ def test_forty_thousand_series_cost_about_what_text_by_hand_costs(fleet):
     registry = CollectorRegistry()
     registry.register(exporter)
     assert exporter.exposition(None)[0].count(b"\n") > 40_000
-    ours = cpu_s(lambda: exporter.exposition(None))
-    hand = cpu_s(lambda: by_hand(fleet))
+    ours = hand = float("inf")
+    for _ in range(6):  # in turns, the best of each: other work on the machine only adds
+        ours = min(ours, cpu_s(lambda: exporter.exposition(None), 3))
+        hand = min(hand, cpu_s(lambda: by_hand(fleet), 3))
+        if ours <= 1.5 * hand:
+            break
     library = cpu_s(lambda: generate_latest(registry), 1)
     print(
         f"\n40,000 series: by hand {hand * 1e3:.0f} ms CPU, ours {ours * 1e3:.0f} ms "
         f"({ours / hand:.2f}), through the library's registry {library * 1e3:.0f} ms"
     )
-    # The goal is 1.5 times the text by hand; only a change of kind fails, not a noisy machine.
-    assert ours <= 3 * hand
+    assert ours <= 1.5 * hand
     assert ours < library

@@ -10,7 +10,7 @@ import pynvml
 import pytest
 
 from collector.errors import DriverGoneError, DriverMissingError, ShadowedBindingError
-from collector.nvml import Nvml
+from collector.nvml import Nvml, direct
 from collector.telemetry.binding import refuse_shadow
 from collector.telemetry.status import Status
 
@@ -28,6 +28,31 @@ def test_the_binding_and_the_stub_have_the_same_layout(stub_library, name):
     stub = ctypes.CDLL(stub_library)
     stub.stub_sizeof.restype = ctypes.c_size_t
     assert stub.stub_sizeof(name.encode()) == ctypes.sizeof(getattr(pynvml, name))
+
+
+@pytest.mark.parametrize(
+    ("ours", "name"),
+    [
+        (direct.MEMORY, "c_nvmlMemory_v2_t"),
+        (direct.PROCESS, "c_nvmlProcessInfo_v3_t"),
+        (direct.PROCESS_USE, "c_nvmlProcessUtilizationSample_t"),
+        (direct.UTILISATION, "c_nvmlUtilization_t"),
+    ],
+)
+def test_what_is_taken_apart_without_the_binding_lies_where_the_binding_has_it(ours, name):
+    structure = getattr(pynvml, name)
+    filled = structure.from_buffer_copy(bytes(range(1, ours.size + 1)))
+    wanted = [getattr(filled, member[0]) for member in structure._fields_]
+    assert ours.size == ctypes.sizeof(structure)
+    assert list(ours.unpack(bytes(filled))) == wanted
+
+
+def test_a_process_list_that_outgrows_its_room_is_read_whole(door, scenario):
+    scenario.set({"gpu.proc_base": 5000, "gpu.proc_count": 1000})
+    handle, _ = door.call("nvmlDeviceGetHandleByIndex", 0)
+    rows, status = door.rows("nvmlDeviceGetComputeRunningProcesses", handle)
+    assert status is Status.OK
+    assert [row.pid for row in rows] == list(range(5000, 6000))
 
 
 def test_without_a_driver_library_the_message_says_so_and_what_to_do():

@@ -4,11 +4,13 @@ With ``exporter`` as second argument only what an exporter does: no pipe, rows a
 What is read at a tick follows the agent's own schedule, a tick standing for fifteen seconds.
 """
 
-import json
+import gc
 import sys
 import time
 from datetime import UTC, datetime
+from io import BytesIO
 
+from collector.agent import wire
 from collector.agent.batch import Batch
 from collector.agent.carry import Carry
 from collector.agent.picture import Picture
@@ -39,7 +41,7 @@ def tick():
     else:
         seen[:] = [read.inventory]
     if whole:
-        read = decode(json.loads(json.dumps(read.encode())))
+        read = decode(wire.read(BytesIO(wire.frame(read.encode()))))
     read.inventory = seen[0]
     attribution = mapper.attribute(read)
     host_rows = host.read(read.ts, read.mono_s, attribution, 15.0)
@@ -53,6 +55,7 @@ def tick():
     return exporter.exposition(None)[0]
 
 
+gc.freeze()  # as the agent and its reader do after their start
 for _ in range(3):
     text = tick()
 started = time.process_time()

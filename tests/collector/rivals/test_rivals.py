@@ -100,22 +100,26 @@ def test_a_lost_gpu_is_an_error_text_in_both_and_a_status_here(ours, nvitop, gpu
 
 @pytest.mark.bench
 def test_a_tick_costs_a_fraction_of_that_of_nvitop_exporter(rivals, run, scenario):
-    """Eight GPUs with forty metrics, in turns on the same stub; the best of five on each side."""
+    """Eight GPUs with forty metrics, in turns on the same stub; the best on each side."""
     scenario.set({"count": 8, **{f"gpu{i}.proc0": f"{os.getpid()},C,4096,37" for i in range(8)}})
     theirs, own, whole = [], [], []
-    for _ in range(5):
-        theirs.append(_cost(run(rivals / "python", HERE / "cost_nvitop.py", 15)))
+    for turn in range(15):
+        theirs.append(_cost(run(rivals / "python", HERE / "cost_nvitop.py", 12)))
         own.append(_cost(run(sys.executable, HERE / "cost_ours.py", 60, "exporter")))
         whole.append(_cost(run(sys.executable, HERE / "cost_ours.py", 60)))
-    (their_s, their_series), (own_s, own_series) = min(theirs), min(own)
+        if turn >= 2 and min(whole)[0] <= min(theirs)[0] / 5:
+            break
+    (their_s, their_series), (own_s, own_series), (whole_s, _) = min(theirs), min(own), min(whole)
     print(
         f"\nCPU per tick of 8 GPUs: nvitop-exporter {their_s * 1e3:.2f} ms "
         f"({their_series} series), we {own_s * 1e3:.2f} ms ({own_series} series), "
-        f"ratio {own_s / their_s:.3f}; with history and delivery {min(whole)[0] * 1e3:.2f} ms"
+        f"ratio {own_s / their_s:.3f}; with history and delivery {whole_s * 1e3:.2f} ms, "
+        f"ratio {whole_s / their_s:.3f}"
     )
     assert own_series >= 8 * 40
-    # The goal is a fifth; machines are noisy, so only a change of kind fails here.
-    assert own_s <= their_s / 3
+    # CPU time of the processes, the best of several: other work on the machine only adds to it.
+    assert own_s <= their_s / 5
+    assert whole_s <= their_s / 5
 
 
 def _cost(answer):

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import pynvml
 
 from collector.errors import DriverGoneError, DriverMissingError
+from collector.nvml import direct
 from collector.telemetry.binding import MISSING, refuse_shadow, words
 from collector.telemetry.status import Status
 
@@ -45,8 +46,6 @@ _FUNCTION_NOT_FOUND = 13
 
 ALL_LINKS = 0xFFFFFFFF
 NO_INSTANCE = 0xFFFFFFFF
-MEMORY_V2: int = getattr(pynvml, "nvmlMemory_v2", 0x02000028)
-
 
 FieldIds = tuple[tuple[int, int], ...]
 Field = tuple[float | None, Status]
@@ -62,8 +61,6 @@ _EIGHT = struct.Struct("=Q")
 def _field(tag: int, code: int, raw: int) -> Field:
     if code != 0:
         return None, _STATUS_BY_CODE.get(code, Status.FAILED)
-    if tag in _UNSIGNED_LONG:
-        return float(raw), Status.OK
     layout = _VALUES.get(tag)
     if layout is None:
         return None, Status.FAILED
@@ -74,9 +71,6 @@ def _field_values(handle: Any, count: int, block: Any) -> None:
     code = pynvml._nvmlGetFunctionPointer("nvmlDeviceGetFieldValues")(handle, count, block)
     if code != 0:
         raise pynvml.NVMLError(code)
-
-
-_OURS: dict[str, Callable[..., Any]] = {"_field_values": _field_values}
 
 
 @dataclass(slots=True)
@@ -94,7 +88,9 @@ class Nvml:
     def __init__(self) -> None:
         self.costs: dict[str, CallCost] = {}
         self.in_call: tuple[str, float] | None = None
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self._ours: dict[str, Callable[..., Any]] = direct.functions()
+        self._ours["_field_values"] = _field_values
+        self._functions: dict[str, tuple[Callable[..., Any], CallCost]] = {}
         self._absent: set[str] = set()
         self._questions: dict[FieldIds, bytes] = {}
 
@@ -108,7 +104,7 @@ class Nvml:
         if library is not None:
             _load(library)
         door = cls()
-        door.in_call = ("nvmlInit", time.perf_counter())
+        door.in_call = ("nvmlInit", perf_counter())
         try:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
@@ -121,28 +117,18 @@ class Nvml:
             door.in_call = None
         return door
 
-    def call(self, function: str, *args: Any) -> tuple[Any, Status]:
+    def call(
+        self, function: str, *args: Any, empty: frozenset[int] = _NO_CODES
+    ) -> tuple[Any, Status]:
         """Call ``function`` and give (value, OK), or (None, why not).
 
         Raises DriverGoneError when the library itself stopped answering.
         """
-        return self._ask(function, args, _NO_CODES)
-
-    def rows(self, function: str, *args: Any) -> tuple[Sequence[Any], Status]:
-        """`call` for lists: "nothing new", in all the ways a driver says it, is an empty list."""
-        found, status = self._ask(function, args, _EMPTY_CODES)
-        return found or (), status
-
-    def _ask(
-        self, function: str, args: tuple[Any, ...], empty: frozenset[int]
-    ) -> tuple[Any, Status]:
-        bound = self._functions.get(function) or self._bind(function)
-        if bound is None:
+        known = self._functions.get(function) or self._bind(function)
+        if known is None:
             return None, Status.NOT_SUPPORTED
-        cost = self.costs.get(function)
-        if cost is None:
-            cost = self.costs[function] = CallCost()
-        started = time.perf_counter()
+        bound, cost = known
+        started = perf_counter()
         self.in_call = (function, started)
         try:
             return bound(*args), Status.OK
@@ -154,11 +140,16 @@ class Nvml:
             return error.object.decode("utf-8", "replace"), Status.OK
         finally:
             self.in_call = None
-            duration_s = time.perf_counter() - started
+            duration_s = perf_counter() - started
             cost.calls += 1
             cost.total_s += duration_s
             if duration_s > cost.worst_s:
                 cost.worst_s = duration_s
+
+    def rows(self, function: str, *args: Any) -> tuple[Sequence[Any], Status]:
+        """`call` for lists: "nothing new", in all the ways a driver says it, is an empty list."""
+        found, status = self.call(function, *args, empty=_EMPTY_CODES)
+        return found or (), status
 
     def fields(self, handle: Any, ids: FieldIds) -> tuple[Sequence[Field], Status]:
         """Field values by (field id, scope): each with a status of its own, in the order asked.
@@ -175,23 +166,27 @@ class Nvml:
         _, status = self.call("_field_values", handle, len(ids), answer)
         if status is not Status.OK:
             return (), status
-        rows = _FIELD.iter_unpack(answer.raw)
-        return [_field(tag, code, raw) for _, _, _, _, tag, code, raw in rows], Status.OK
+        return [
+            (float(raw), Status.OK)
+            if code == 0 and tag in _UNSIGNED_LONG
+            else _field(tag, code, raw)
+            for _, _, _, _, tag, code, raw in _FIELD.iter_unpack(answer.raw)
+        ], Status.OK
 
     def close(self) -> None:
         """Shut the library down. Never while another thread may be inside a call: it crashes."""
         self.call("nvmlShutdown")
 
-    def _bind(self, function: str) -> Callable[..., Any] | None:
-        """The binding's function; None for one that an older binding or driver lacks."""
+    def _bind(self, function: str) -> tuple[Callable[..., Any], CallCost] | None:
+        """How to call it, and its cost; None for one that an older binding or driver lacks."""
         if function in self._absent:
             return None
-        bound: Callable[..., Any] | None = _OURS.get(function) or getattr(pynvml, function, None)
+        bound = self._ours.get(function) or getattr(pynvml, function, None)
         if bound is None:
             self._absent.add(function)
-        else:
-            self._functions[function] = bound
-        return bound
+            return None
+        known = self._functions[function] = (bound, self.costs.setdefault(function, CallCost()))
+        return known
 
     def _status(self, function: str, code: int) -> Status:
         if code in _LIBRARY_CODES:
