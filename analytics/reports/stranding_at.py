@@ -89,7 +89,10 @@ def stranding_at(
         raise ReportError(f"say which cluster (--cluster): there is {', '.join(names) or 'none'}")
     with store.work() as work:
         models = ModelNames.load(work)
-        nodes = [n for n in state_at(work, names[0], to_us(at)) if _may(n, shape, models)]
+        ends = work.value("SELECT max(until) FROM fact_window WHERE cluster = ?", [names[0]])
+        # Facts are known up to their end, not at it: asked for that instant, people mean the last.
+        moment = to_us(at) - (1 if at == ends else 0)
+        nodes = [n for n in state_at(work, names[0], moment) if _may(n, shape, models)]
     verdict = _verdict(nodes, shape)
     answers = {node.node: _answer(node, shape) for node in nodes}
     release = None if verdict in ("fits", "impossible") else _smallest(nodes, answers, shape)

@@ -69,3 +69,11 @@ def test_a_drained_node_is_no_help_whatever_ends(halves):
 def test_a_shape_of_nothing_is_refused():
     with pytest.raises(ReportError):
         Shape(gpus=0)
+
+
+def test_at_the_very_end_of_what_is_known_it_is_the_last_known_state(halves):
+    end = halves.window.until
+    answer = stranding_at(halves.store, end, Shape(gpus=8))
+    assert (answer.at, answer.verdict, answer.release) == (end, "stranded_shape", ["big"])
+    later = stranding_at(halves.store, end + timedelta(microseconds=1), Shape(gpus=8))
+    assert later.release is None

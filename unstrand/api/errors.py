@@ -45,7 +45,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(StoreLimitError)
     async def too_much(_: Request, error: StoreLimitError) -> JSONResponse:
-        what, _, remedy = str(error).partition(": ")
+        what, remedy = str(error).split(": ", 1)
         return refusal(503, what, "the query", remedy)
 
     @app.exception_handler(RequestValidationError)

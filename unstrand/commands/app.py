@@ -22,6 +22,7 @@ from unstrand.commands import (
     report,
     simulate,
     store_file,
+    stranding,
     sweep,
     up,
     usage,
@@ -68,6 +69,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(advise.advise_app, name="advise")
 app.command("mark")(mark.mark)
 app.command("job")(job.job)
+stranding.register(report.report_app)
 measurements.register(report.report_app)
 usage.register(report.report_app)
 app.command("backup")(store_file.backup)

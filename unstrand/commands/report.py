@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 import typer
 
-from analytics.window import LAST_YEAR, Window
+from analytics.window import Window
 from collector.store import Store
 from unstrand.commands.options import (
     Cluster,
@@ -22,14 +21,12 @@ from unstrand.commands.options import (
     TimeZone,
     Until,
     chosen,
-    instant,
     listed,
 )
 from unstrand.commands.question import Answer, Asked, fetch
 from unstrand.output import Format, print_document
 
 Document = Mapping[str, Any]
-INSTANT = timedelta(seconds=1)
 report_app = typer.Typer(no_args_is_help=True, help="Where GPU-hours and money went.")
 
 
@@ -108,66 +105,6 @@ def ledger(
         return ledger_report(store, window, keys, cluster=cluster, currency=currency).to_dict()
 
     tell(asked, "report/ledger", answer, by=",".join(keys), currency=currency)
-
-
-@report_app.command("stranding")
-def stranding(
-    by: Annotated[
-        str, typer.Option("--by", metavar="KEYS", help="Of who caused it or waited; see cost.")
-    ] = "team",
-    at: Annotated[
-        datetime | None,
-        typer.Option("--at", metavar="TIME", parser=instant, help="GPUs at one instant."),
-    ] = None,
-    currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
-    """Why free GPUs could not be used, who caused it and who waited; causes are modelled.
-
-    Example: `unstrand report stranding --by node,team --at 2026-10-12T12:00`
-    """
-    if at is not None and (since is not None or until is not None):
-        raise typer.BadParameter("--at is one instant: leave --since and --until out")
-    if at is not None:
-        if at.year > LAST_YEAR:
-            raise typer.BadParameter(f"--at lies after the year {LAST_YEAR}")
-        since, until = at, at + INSTANT
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
-    keys = listed(by)
-
-    def answer(store: Store, window: Window) -> Document:
-        from analytics.reports import stranding_report
-
-        return stranding_report(store, window, keys, cluster=cluster, currency=currency).to_dict()
-
-    document = fetch(asked, "report/stranding", answer, by=",".join(keys), currency=currency)
-    if at is not None:
-        document = {
-            **document,
-            "rows": [_gpus(row) for row in document["rows"]],
-            "total": _gpus(document["total"]),
-        }
-    print_document(document, asked.how, out=asked.out, notes=notes(document))
-
-
-def _gpus(row: Mapping[str, Any]) -> dict[str, Any]:
-    """GPU-hours of the instant as the GPUs that they are; money of a second says nothing."""
-    per_hour = timedelta(hours=1) / INSTANT
-    return {
-        (name[: -len("_hours")] + "s" if name.endswith("gpu_hours") else name): (
-            round(value * per_hour, 6) if name.endswith("gpu_hours") else value
-        )
-        for name, value in row.items()
-        if name != "cost"
-    }
 
 
 @report_app.command("coverage")

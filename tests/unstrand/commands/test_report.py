@@ -207,6 +207,34 @@ def test_the_waiting_gangs_team_is_named_as_the_one_who_waits(report):
     assert PLANTED["waiting_gang"].team in waiters
 
 
+def test_why_a_job_cannot_start_is_told_node_by_node_with_the_smallest_release(cli, demo_db):
+    question = ("report", "stranding", "--db", demo_db, "--at", "2026-10-14T12:00", "--gpus", "8")
+    answer = cli(*question, "--json")
+    assert answer.code == 0, answer.err
+    document = answer.json
+    assert document["at"] == "2026-10-14T12:00:00Z"
+    nodes = {row["node"]: row for row in document["nodes"]}
+    runs = {run for row in nodes.values() for run in row["release"]}
+    assert set(document["release"] or ()) <= runs
+    told = cli(*question)
+    assert f"verdict   {document['verdict']}" in told.out
+    many = cli("report", "stranding", "--db", demo_db, "--gpus", "8", "--nodes", "400", "--json")
+    assert (many.json["at"], many.json["verdict"]) == ("2026-11-02T00:00:00Z", "impossible")
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (("--nodes", "2"), "a shape needs --gpus"),
+        (("--gpus", "8", "--since", "2026-10-05"), "one instant"),
+        (("--gpus", "0"), "--gpus"),
+    ],
+)
+def test_a_shape_that_is_none_is_wrong_usage(cli, demo_db, given, what):
+    answer = cli("report", "stranding", "--db", demo_db, *given)
+    assert (answer.code, what in answer.err) == (2, True)
+
+
 def test_stranding_at_an_instant_is_in_gpus(cli, demo_db):
     hog = PLANTED["cpu_hog"]
     noon = hog.begin.replace(day=hog.begin.day + 2, hour=3).isoformat()
