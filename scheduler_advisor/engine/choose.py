@@ -11,16 +11,21 @@ from scheduler_advisor.engine.reserved import reserved_away
 from scheduler_advisor.engine.shadow import SH_REST_SLACK, SH_SLACK, cost_of
 from scheduler_advisor.engine.world import (
     ALL_GPU,
+    BEST_FIT,
+    CONSOLIDATE,
     CPU,
     DISTINCT,
     DOWN,
     EXCLUSIVE,
+    FIRST_FIT,
     GPU,
     GROUP,
     MARK,
     MEM,
+    RANDOM,
     TASKS,
     WHOLE,
+    WORST_FIT,
     Buckets,
     Classes,
     Held,
@@ -28,9 +33,6 @@ from scheduler_advisor.engine.world import (
     Rules,
     Shadow,
 )
-
-# Numbers of policy.Placement inside kernels.
-FIRST_FIT, BEST_FIT, WORST_FIT, CONSOLIDATE, RANDOM = 0, 1, 2, 3, 4
 
 
 @leaf
@@ -108,8 +110,10 @@ def admits(
     stamp: int,
     opened: int,
     guard: int,
+    on_gpu: int,
 ) -> bool:
-    """Whether the node, whose whole free GPUs suffice, meets everything else that is asked."""
+    """Whether the node, whose whole free GPUs suffice, meets everything else that is asked.
+    `on_gpu`: where a share would go; -1: to the fullest GPU that has room."""
     if cpu > nodes.table[node, CPU] or mem > nodes.table[node, MEM]:
         return False
     if (flags & EXCLUSIVE and nodes.table[node, TASKS] != 0) or (
@@ -123,7 +127,7 @@ def admits(
     if guard == 0:
         return True
     main, rest = cost_of(
-        nodes, shadow, shapes, classes, held, rules, node, gpu, cpu, mem, milli, flags
+        nodes, shadow, shapes, classes, held, rules, node, gpu, cpu, mem, milli, flags, on_gpu
     )
     return main <= shadow.number[SH_SLACK] and rest <= shadow.number[SH_REST_SLACK]
 
@@ -190,7 +194,7 @@ def choose(
                     fits = node >= 0
                 if fits and not admits(
                     nodes, shadow, shapes, classes, held, rules, node, own, gpu, cpu, mem,
-                    milli, flags, now, until, stamp, opened, guard,
+                    milli, flags, now, until, stamp, opened, guard, -1,
                 ):  # fmt: skip
                     node += 1
                     continue

@@ -98,7 +98,7 @@ def take_planned(
             take_plain(nodes, buckets, rules.most, node, gpu, cpu, mem)
         else:
             take_general(
-                nodes, buckets, rules.most, 0, node, gpu, cpu, mem, 0, shapes[shape, S_FLAGS]
+                nodes, buckets, rules.most, 0, node, gpu, cpu, mem, 0, shapes[shape, S_FLAGS], -1
             )
 
 

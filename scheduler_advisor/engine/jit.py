@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -45,9 +45,26 @@ def sources_digest(module: str, folder: Path = _HERE) -> str:
 
 
 def _stamped(compiled: Any) -> Any:
-    files = getattr(compiled, "_cache", None)  # absent where the compiler is switched off
+    if hasattr(compiled, "compile"):  # absent where the compiler is switched off
+        compiled.compile = _lightly(compiled.compile)
+    files = getattr(compiled, "_cache", None)
     if files is not None:
         files._cache_file._source_stamp = _digest(compiled.py_func.__module__)
+    return compiled
+
+
+def _lightly(compile_: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Compiles at the first level of optimisation, and leaves the compiler as it was."""
+
+    def compiled(signature: Any) -> Any:
+        settings: Any = config
+        before = settings.OPT
+        settings.OPT = type(before)(min(int(before), 1))
+        try:
+            return compile_(signature)
+        finally:
+            settings.OPT = before
+
     return compiled
 
 

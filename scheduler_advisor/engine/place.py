@@ -28,6 +28,7 @@ from scheduler_advisor.engine.world import (
     S_REST_MEM,
     S_TASKS,
     TASKS,
+    VERSION,
     WHOLE,
     Book,
     Buckets,
@@ -73,9 +74,12 @@ def take_general(
     mem: int,
     milli: int,
     flags: int,
+    on_gpu: int,
 ) -> int:
-    """Any task is on the node from now; returns which GPUs, where that matters: the fullest that
-    has room for a share (lowest on ties), or the bits of the lowest whole ones."""
+    """Any task is on the node from now; returns which GPUs, where that matters: `on_gpu` for a
+    share, or if that is -1 the fullest that has room (lowest on ties); or the bits of the lowest
+    whole ones."""
+    nodes.table[node, VERSION] += 1
     if flags & EXCLUSIVE:
         gpu = nodes.table[node, GPU]
         cpu = nodes.table[node, CPU]
@@ -84,9 +88,9 @@ def take_general(
     nodes.table[node, TASKS] += 1
     held: Any = 0 * ONE
     if milli != 0:
-        best = 0
-        best_left = WHOLE + 1
-        for one in range(nodes.table[node, ALL_GPU]):
+        best = max(on_gpu, 0)
+        best_left = nodes.share[node, on_gpu] if on_gpu >= 0 else WHOLE + 1
+        for one in range(nodes.table[node, ALL_GPU] if on_gpu < 0 else 0):
             left = nodes.share[node, one]
             if milli <= left < best_left:
                 best = one
@@ -126,6 +130,7 @@ def move_general(
         cpu = nodes.table[node, ALL_CPU]
         mem = nodes.table[node, ALL_MEM]
         milli = 0
+    nodes.table[node, VERSION] += 1
     nodes.table[node, TASKS] -= sign
     if milli != 0:
         before = nodes.share[node, held]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_advisor.engine.choose import BEST_FIT, CONSOLIDATE, RANDOM, choose, walk_plain
+from scheduler_advisor.engine.choose import choose, walk_plain
 from scheduler_advisor.engine.jit import kernel, leaf
 from scheduler_advisor.engine.place import (
     move_task,
@@ -12,10 +12,15 @@ from scheduler_advisor.engine.place import (
     take_plain,
     tasks_of,
 )
+from scheduler_advisor.engine.scored import GPU_BITS, GPU_MASK, choose_scored
 from scheduler_advisor.engine.shadow import SH_REST_SLACK, SH_SLACK, cost_of
 from scheduler_advisor.engine.world import (
+    BEST_FIT,
+    CONSOLIDATE,
+    FGD,
     M_STARTS,
     MARK,
+    RANDOM,
     S_CLASS,
     S_CPU,
     S_FLAGS,
@@ -91,16 +96,26 @@ def place_from(
         cpu = shapes[shape, S_REST_CPU if rest else S_CPU]
         mem = shapes[shape, S_REST_MEM if rest else S_MEM]
         milli = 0 if rest else shapes[shape, S_MILLI]
-        node = choose(
-            nodes, buckets, shadow, shapes, classes, held, rules, job, own, cls, gpu, cpu, mem,
-            milli, flags, now, until, stamp, guard, attempt, task, rest,
-        )  # fmt: skip
+        on_gpu = -1
+        if rules.placement >= FGD:
+            node = choose_scored(
+                nodes, shadow, shapes, classes, held, rules, job, own, cls, 2 * shape + rest, gpu,
+                cpu, mem, milli, flags, now, until, stamp, guard, attempt, task,
+            )  # fmt: skip
+            on_gpu = (node & GPU_MASK) - 1
+            node >>= GPU_BITS
+        else:
+            node = choose(
+                nodes, buckets, shadow, shapes, classes, held, rules, job, own, cls, gpu, cpu,
+                mem, milli, flags, now, until, stamp, guard, attempt, task, rest,
+            )  # fmt: skip
         if node < 0:
             return task
         if guard != 0:
             main_cost, rest_cost = cost_of(
-                nodes, shadow, shapes, classes, held, rules, node, gpu, cpu, mem, milli, flags
-            )
+                nodes, shadow, shapes, classes, held, rules, node, gpu, cpu, mem, milli, flags,
+                on_gpu,
+            )  # fmt: skip
             shadow.number[SH_SLACK] -= main_cost
             shadow.number[SH_REST_SLACK] -= rest_cost
         nodes.table[node, MARK] = stamp
@@ -109,8 +124,9 @@ def place_from(
             take_plain(nodes, buckets, rules.most, node, gpu, cpu, mem)
         else:
             gpus = take_general(
-                nodes, buckets, rules.most, rules.shares, node, gpu, cpu, mem, milli, flags
-            )
+                nodes, buckets, rules.most, rules.shares, node, gpu, cpu, mem, milli, flags,
+                on_gpu,
+            )  # fmt: skip
             if rules.shares != 0:
                 book.gpu[entry + task] = gpus
     return min(tasks_of(shapes, shape), first + most_tasks)

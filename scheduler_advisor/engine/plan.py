@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_advisor.engine.chance import draw
-from scheduler_advisor.engine.choose import (
-    BEST_FIT,
-    CONSOLIDATE,
-    FIRST_FIT,
-    RANDOM,
-    WORST_FIT,
-    better,
-)
+from scheduler_advisor.engine.choose import better
 from scheduler_advisor.engine.jit import kernel, leaf
 from scheduler_advisor.engine.place import tasks_of
 from scheduler_advisor.engine.profile import (
@@ -32,12 +25,16 @@ from scheduler_advisor.engine.world import (
     ALL_CPU,
     ALL_GPU,
     ALL_MEM,
+    BEST_FIT,
+    CONSOLIDATE,
     DISTINCT,
     DOWN,
     EXCLUSIVE,
+    FIRST_FIT,
     GROUP,
     M_STARTS,
     MARK,
+    RANDOM,
     S_CLASS,
     S_CPU,
     S_FLAGS,
@@ -47,6 +44,7 @@ from scheduler_advisor.engine.world import (
     S_REST_GPU,
     S_REST_MEM,
     S_TASKS,
+    WORST_FIT,
     Book,
     Classes,
     Held,

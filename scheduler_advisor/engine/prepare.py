@@ -15,8 +15,16 @@ from scheduler_advisor.engine.groups import Groups, grouped, tiers
 from scheduler_advisor.engine.jit import kernel
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import OutageKind
-from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy, Preemption
+from scheduler_advisor.engine.policy import (
+    Backfill,
+    Order,
+    Placement,
+    Policy,
+    Preemption,
+    Ties,
+)
 from scheduler_advisor.engine.ranks import empty_ranks
+from scheduler_advisor.engine.scoring import model_bits, score_table, typical_of, typical_table
 from scheduler_advisor.engine.shadow import SHADOW_NUMBERS
 from scheduler_advisor.engine.shape_table import hopeless_shapes, shape_table
 from scheduler_advisor.engine.world import (
@@ -60,7 +68,10 @@ PLACEMENTS = {
     Placement.WORST_FIT: 2,
     Placement.CONSOLIDATE: 3,
     Placement.RANDOM: 4,
+    Placement.FGD: 5,
+    Placement.DOT_PRODUCT: 6,
 }
+BY_SCORE = (Placement.FGD, Placement.DOT_PRODUCT)
 PLANNED = (Backfill.CONSERVATIVE, Backfill.CONSERVATIVE_COMPRESS)
 MOST_SHARED_GPUS = 62  # a task's GPUs are bits of one integer
 
@@ -76,8 +87,11 @@ class Prepared:
 
 def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
     """The arrays of a replay; `jobs` have their shapes stated."""
-    if policy.placement not in PLACEMENTS:
-        raise PolicyError(f"policy: placement {policy.placement} works place-only, not in time yet")
+    if policy.backfill in PLANNED and policy.placement in BY_SCORE:
+        raise PolicyError(
+            "policy: conservative backfill plans GPUs by number, which placement"
+            f" {policy.placement} cannot score; use easy"
+        )
     if policy.backfill in PLANNED and (jobs.gpu_milli > 0).any():
         raise PolicyError("policy: conservative backfill has no plan for shares of GPUs; use easy")
     if policy.backfill in PLANNED and cluster.headroom_gpus:
@@ -101,7 +115,8 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
     hopeless |= _misses_reservation(jobs, held)
     rank, at_rank, first_rank = _ranks(jobs, cluster, policy, groups.component[groups.of_job])
     rules = _rules(jobs, cluster, policy, shapes, of_job, hopeless, len(first_rank) - 1)
-    if rules.shares or rules.reservations or (jobs.exclusive > 0).any():
+    scores = policy.placement in BY_SCORE
+    if rules.shares or rules.reservations or scores or (jobs.exclusive > 0).any():
         shapes[:, S_PLAIN] = 0
     nodes, buckets = _nodes(cluster, groups, rules)
     size = len(jobs)
@@ -172,12 +187,13 @@ def _rules(
     hopeless: NDArray[np.bool_],
     components: int,
 ) -> Rules:
-    shares = bool((jobs.gpu_milli > 0).any())
+    shares = policy.placement is Placement.FGD or bool((jobs.gpu_milli > 0).any())
+    bits = model_bits(jobs, cluster) if policy.placement in BY_SCORE else {}
     most = int(cluster.gpus.max(initial=0))
     if shares and most > MOST_SHARED_GPUS:
         raise JobsError(
-            f"jobs: shares of GPUs need nodes of at most {MOST_SHARED_GPUS} GPUs, not {most};"
-            " give the fleet as NxG instead of a pool"
+            f"jobs: shares of GPUs, and fgd, need nodes of at most {MOST_SHARED_GPUS} GPUs, not"
+            f" {most}; give the fleet as NxG instead of a pool"
         )
     able = np.ones(len(shapes), bool)
     if hopeless.any():
@@ -206,7 +222,22 @@ def _rules(
         plain_sizes=int(not cluster.outages and not (jobs.exclusive > 0).any()),
         dependencies=int(len(jobs.parent_of) > 0),
         exact=int(_exact(jobs, cluster, policy)),
+        ties=list(Ties).index(policy.placement_ties),
+        typical=_typical(jobs, cluster, policy, bits),
+        scored=_scored(cluster, policy, bits, len(shapes)),
     )
+
+
+def _typical(jobs: Jobs, cluster: Cluster, policy: Policy, bits: dict[str, int]) -> Ints:
+    if policy.placement not in BY_SCORE:
+        return np.zeros((1, 6), np.int64)
+    return typical_table(typical_of(jobs, bits), cluster)
+
+
+def _scored(cluster: Cluster, policy: Policy, bits: dict[str, int], shapes: int) -> Ints:
+    if policy.placement not in BY_SCORE:
+        return np.zeros((1, 1), np.int64)
+    return score_table(cluster, bits, shapes)
 
 
 def _exact(jobs: Jobs, cluster: Cluster, policy: Policy) -> bool:

@@ -141,8 +141,8 @@ class Guard:
     shadow: Shadow
     taken: dict[int, list[Held]]
 
-    def __call__(self, node: int, need: Need) -> bool:
-        return self._harmless(node, self.world.spaces[node].copy().take(need))
+    def __call__(self, node: int, need: Need, gpu: int | None) -> bool:
+        return self._harmless(node, self.world.spaces[node].copy().take(need, gpu))
 
     def took(self, node: int, held: Held) -> None:
         self.taken.setdefault(node, []).append(held)

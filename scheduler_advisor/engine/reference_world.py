@@ -10,6 +10,7 @@ from scheduler_advisor.engine.chance import draw
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.policy import Placement, Policy
+from scheduler_advisor.engine.reference_scored import Scoring, with_scoring
 
 FULL = 1000  # thousandths of one GPU
 MANY = 1 << 16  # tasks that ask for nothing
@@ -52,13 +53,14 @@ class Space:
             return max(self.gpus, default=0) >= need.milli
         return need.gpus <= self.whole
 
-    def take(self, need: Need) -> Held:
-        """Takes the lowest whole GPUs, or for a share the fullest GPU that still has room."""
+    def take(self, need: Need, gpu: int | None = None) -> Held:
+        """Takes the lowest whole GPUs, or for a share `gpu` or the fullest that still has room."""
         if need.exclusive:
             held = Held({at: left for at, left in enumerate(self.gpus) if left}, self.cpu, self.mem)
         elif need.milli:
             room = [(left, at) for at, left in enumerate(self.gpus) if left >= need.milli]
-            held = Held({min(room)[1]: need.milli}, need.cpu, need.mem)
+            at = min(room)[1] if gpu is None else gpu
+            held = Held({at: need.milli}, need.cpu, need.mem)
         else:
             free = [at for at, left in enumerate(self.gpus) if left == FULL][: need.gpus]
             held = Held(dict.fromkeys(free, FULL), need.cpu, need.mem)
@@ -108,6 +110,7 @@ class Job:
     ends: list[int] = field(default_factory=list)
     placed: list[tuple[int, Held]] = field(default_factory=list)
     since: list[int] = field(default_factory=list)
+    scoring: Scoring | None = None
 
     @property
     def gpus(self) -> int:
@@ -117,7 +120,7 @@ class Job:
 class Guarding(Protocol):
     """Refuses nodes; hears of what was taken."""
 
-    def __call__(self, node: int, need: Need) -> bool: ...
+    def __call__(self, node: int, need: Need, gpu: int | None) -> bool: ...
 
     def took(self, node: int, held: Held) -> None: ...
 
@@ -135,7 +138,7 @@ def place(
     first: int = 0,
 ) -> Placed | None:
     """Puts the job's tasks one by one on nodes of `spaces`, or changes nothing and says None.
-    `safe(node, need)` may refuse a node; it is told of each task by `safe.took`."""
+    `safe(node, need, gpu)` may refuse a node; it is told of each task by `safe.took`."""
     wanted = job.needs if needs is None else needs
     placed: Placed = []
     for task, need in enumerate(wanted):
@@ -146,17 +149,25 @@ def place(
             if node not in used and spaces[node].fits(need)
         ]
         if safe is not None:
-            room = [node for node in room if safe(node, need)]
+            room = [node for node in room if safe(node, need, gpu_for(job, spaces, node, need))]
         if not room:
             for node, held in placed:
                 spaces[node].add(held, +1)
             return None
         decision = (job.index, len(job.starts), first + task)
-        node = choose(room, need, spaces, policy, decision)
-        placed.append((node, spaces[node].take(need)))
+        if job.scoring is not None:
+            node = job.scoring.choose(room, need, spaces, decision)
+        else:
+            node = choose(room, need, spaces, policy, decision)
+        placed.append((node, spaces[node].take(need, gpu_for(job, spaces, node, need))))
         if safe is not None:
             safe.took(*placed[-1])
     return placed
+
+
+def gpu_for(job: Job, spaces: Spaces, node: int, need: Need) -> int | None:
+    """The GPU for a share where the placement rule settles it."""
+    return None if job.scoring is None else job.scoring.best(spaces[node], node, need)[1]
 
 
 def choose(
@@ -206,7 +217,7 @@ def jobs_of(jobs: Jobs, cluster: Cluster, policy: Policy, keys: list[tuple[int, 
                 left=int(jobs.run[index]),
             )
         )
-    return made
+    return with_scoring(jobs, cluster, policy, made)
 
 
 def allowed_nodes(jobs: Jobs, cluster: Cluster, index: int) -> set[int]:

@@ -176,18 +176,20 @@ def cost_of(
     mem: int,
     milli: int,
     flags: int,
+    on_gpu: int,
 ) -> tuple[int, int]:
-    """How much less room the head would have at the shadow with one such task on the node."""
+    """How much less room the head would have at the shadow with one such task on the node; a
+    share goes to `on_gpu`, or if that is -1 to the fullest GPU that has room."""
     at = shadow.number[SH_AT]
     if not counts(nodes, shadow, shapes, classes, held, rules.reservations, node, at):
         return 0, 0
-    share_gpu = -1
+    share_gpu = on_gpu
     if flags & EXCLUSIVE:
         gpu = -1
         cpu = nodes.table[node, CPU]
         mem = nodes.table[node, MEM]
         milli = 0
-    if milli != 0:
+    if milli != 0 and on_gpu < 0:
         best = WHOLE + 1
         for one in range(nodes.table[node, ALL_GPU]):
             left = nodes.share[node, one]

@@ -17,7 +17,11 @@ GPU, CPU, MEM, TASKS = 0, 1, 2, 3
 ALL_GPU, ALL_CPU, ALL_MEM = 4, 5, 6
 GROUP, DOWN, MARK, STAMP = 7, 8, 9, 10
 ENDS_GPU, ENDS_CPU, ENDS_MEM, ENDS_TASKS = 11, 12, 13, 14
-NODE_COLUMNS = 15
+VERSION = 15  # changes with what is free, where placement goes by score
+NODE_COLUMNS = 16
+
+# Numbers of policy.Placement inside kernels; from FGD on, nodes are chosen by score.
+FIRST_FIT, BEST_FIT, WORST_FIT, CONSOLIDATE, RANDOM, FGD, DOT_PRODUCT = range(7)
 
 # Columns of the table of shapes; a job's last, smaller task is its rest.
 S_GPU, S_CPU, S_MEM, S_MILLI, S_FLAGS, S_CLASS, S_SIZE, S_TASKS = 0, 1, 2, 3, 4, 5, 6, 7
@@ -160,7 +164,7 @@ class World(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The policy and what the workload makes necessary, as numbers."""
+    """The policy and what the workload makes necessary, as numbers and two tables."""
 
     backfill: int
     depth: int
@@ -180,3 +184,6 @@ class Rules(NamedTuple):
     plain_sizes: int  # 1 where a job always holds what it asks for, on nodes that are up
     dependencies: int
     exact: int  # 1 where every limit is the run time and nothing but arrivals changes a plan
+    ties: int  # how nodes of equal score are told apart
+    typical: Any  # what placement by score is measured against (scoring.py)
+    scored: Any  # what it knows and remembers of each node

@@ -36,14 +36,19 @@ def typical_tasks(pods: Pods, bits: ModelBits, coverage: float = 0.95) -> Typica
     if len(pods) == 0:
         raise PackingError("there are no pods: fragmentation needs a task distribution")
     kinds, kind = kinds_of(pods, bits)
-    counts = np.bincount(kind, minlength=len(kinds.cpu))
     rows = np.stack([kinds.cpu, kinds.gpus, kinds.milli, kinds.models], axis=1)
+    return most_frequent(rows, np.bincount(kind, minlength=len(rows)), coverage)
+
+
+def most_frequent(rows: Ints, counts: Ints, coverage: float = 0.95) -> Typical:
+    """The same from rows of (cpu, gpus, gpu_milli, models), repeats allowed, that stand for
+    `counts` tasks each."""
     distinct, of = np.unique(rows, axis=0, return_inverse=True)
-    count = np.bincount(of.reshape(-1), weights=counts).astype(np.int64)
+    count = np.bincount(of.reshape(-1), weights=counts, minlength=len(distinct)).astype(np.int64)
     cpu, gpus, milli, models = (np.ascontiguousarray(distinct[:, i]) for i in range(4))
     order = np.lexsort((models, gpus, milli, cpu, count))[::-1]
     covered = np.cumsum(count[order])
-    last = int(np.searchsorted(covered, coverage * len(pods), side="left")) + 1
+    last = int(np.searchsorted(covered, coverage * int(counts.sum()), side="left")) + 1
     chosen = order[:last]
     total = int(count[chosen].sum())
     chosen = chosen[gpus[chosen] > 0]

@@ -24,6 +24,7 @@ from scheduler_advisor.engine import (
     Preemption,
     Reservation,
     Scope,
+    Ties,
     simulate,
 )
 from scheduler_advisor.engine.errors import PolicyError
@@ -31,7 +32,10 @@ from scheduler_advisor.engine.reference import reference
 
 pytestmark = pytest.mark.prove
 
-ORDERS = st.sampled_from(list(Order))
+ORDERS = st.sampled_from(
+    [Order.FIFO, Order.PRIORITY, Order.LARGEST_FIRST, Order.SJF_LIMIT, Order.SJF_TRUE]
+)
+STOPS = st.sampled_from([Preemption.NONE, Preemption.PRIORITY])
 PLACEMENTS = st.sampled_from(
     [
         Placement.FIRST_FIT,
@@ -41,6 +45,7 @@ PLACEMENTS = st.sampled_from(
         Placement.RANDOM,
     ]
 )
+SCORED = st.sampled_from([Placement.FGD, Placement.FGD, Placement.DOT_PRODUCT])
 NAMES = st.sampled_from(["", "a", "b", "a|b"])
 
 
@@ -122,7 +127,7 @@ def policies(draw, backfills=tuple(Backfill), preemption=False):
         backfill_depth=draw(st.sampled_from([0, 0, 1, 3])),
         backfill_max_limit_s=draw(st.sampled_from([0, 0, 6])),
         placement=draw(PLACEMENTS),
-        preemption=draw(st.sampled_from(list(Preemption))) if preemption else Preemption.NONE,
+        preemption=draw(STOPS) if preemption else Preemption.NONE,
         seed=draw(st.integers(0, 3)),
     )
 
@@ -192,6 +197,34 @@ def test_ends_of_jobs_that_are_over_bring_no_shadow():
     policy = Policy(backfill=Backfill.EASY)
     same(jobs, cluster, policy)
     assert simulate(jobs, cluster, policy).starts.tolist() == [1, 0, 1, 1, 1, 1]
+
+
+@MANY
+@given(st.data())
+def test_placement_by_score_fgd_and_dot_product_with_every_tie_rule(data):
+    jobs = data.draw(jobs_of(rich=True, shares=True))
+    cluster = data.draw(nodes_of(rich=True))
+    names = data.draw(st.permutations(list(cluster.names)))
+    policy = replace(
+        data.draw(policies(IN_ORDER)),
+        placement=data.draw(SCORED),
+        placement_ties=data.draw(st.sampled_from(list(Ties))),
+    )
+    same(jobs, replace(cluster, names=tuple(names)), policy)
+
+
+@MANY
+@given(st.data())
+def test_placement_by_score_among_failures_preemption_and_headroom(data):
+    cluster = data.draw(nodes_of(rich=True))
+    jobs = data.draw(jobs_of(rich=True, shares=True))
+    size = len(jobs)
+    jobs, cluster = data.draw(ruled(jobs, cluster, headroom=True))
+    kept = data.draw(st.lists(st.integers(0, 1), min_size=size, max_size=size))
+    jobs = jobs.changed(preemptible=kept, checkpoint_every=[2] * size)
+    cluster = replace(cluster, outages=data.draw(outages(cluster)))
+    chosen = data.draw(policies(IN_ORDER, preemption=True))
+    same(jobs, cluster, replace(chosen, placement=data.draw(SCORED)))
 
 
 @st.composite
