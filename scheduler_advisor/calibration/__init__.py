@@ -1,0 +1,1 @@
+"""How well a replay of the policy in force repeats what really happened."""

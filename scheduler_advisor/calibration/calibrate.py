@@ -1,0 +1,144 @@
+"""Replay the policy in force and say how well it repeats what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scheduler_advisor.calibration.causes import Mismatch, mismatches
+from scheduler_advisor.calibration.compare import Comparison, compare
+from scheduler_advisor.calibration.grade import Grade, Mark, grade_of, marks_of
+from scheduler_advisor.calibration.in_force import InForce, policy_of, with_rules
+from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy
+from scheduler_advisor.engine.simulate import simulate
+from scheduler_advisor.past import Past
+from scheduler_advisor.workers import Inline, Workers, never
+
+Progress = Callable[[int, int], None]
+
+BACKFILLS = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY, Backfill.CONSERVATIVE)
+ORDERS = (Order.FIFO, Order.PRIORITY, Order.LARGEST_FIRST, Order.SJF_LIMIT)
+PLACEMENTS = (Placement.BEST_FIT, Placement.FIRST_FIT, Placement.WORST_FIT, Placement.CONSOLIDATE)
+AS_NEAR = 1.1  # most sites serve first come, first served: a tenth is no evidence against it
+PLACED = 6  # the best of order and backfill, each tried with every placement
+DEEP_QUEUE = 300  # mean queue from which a rebuilt plan costs minutes and repeats no real scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """One policy that was tried on the past. ``score``: mean log error of waits."""
+
+    policy: Policy
+    score: float
+    grade: Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The policy in force, its grade, the marks behind it, and where reality differs most.
+
+    ``past`` carries the rules (limits, tiers) that were read. Without real starts the comparison
+    is None and the grade NONE.
+    """
+
+    past: Past
+    in_force: InForce
+    grade: Grade
+    marks: tuple[Mark, ...] = ()
+    found: Comparison | None = None
+    mismatches: tuple[Mismatch, ...] = ()
+    tried: tuple[Fitted, ...] = ()
+
+    @property
+    def policy(self) -> Policy:
+        """What today's cluster does, as far as it can be replayed."""
+        return self.in_force.policy
+
+
+def calibrate(
+    past: Past,
+    settings: Mapping[str, str] | None = None,
+    *,
+    workers: Workers | None = None,
+    progress: Progress = lambda done, total: None,
+    cancelled: Callable[[], bool] = never,
+) -> Calibration:
+    """The in-force policy, read from ``settings`` or else searched for, and its fidelity."""
+    past = replace(past, cluster=with_rules(past.cluster, settings or {}))
+    read = policy_of(settings or {}, past.jobs)
+    if past.wait_s is None:
+        assumed = InForce(Policy(backfill=Backfill.EASY), "assumed",
+                          remarks=("no real starts: FIFO with EASY is assumed",))  # fmt: skip
+        return Calibration(past, read or assumed, Grade.NONE)
+    if read is not None:
+        return _graded(past, read, ())
+    tried = searched(past, workers or Inline(), progress, cancelled)
+    return _graded(past, InForce(_likeliest(tried).policy, "search"), tuple(tried))
+
+
+def _likeliest(tried: list[Fitted]) -> Fitted:
+    """The nearest, or the nearest first-come policy where that is about as near."""
+    best = min(tried, key=lambda each: each.score)
+    plain = [each for each in tried if each.policy.order in (Order.FIFO, Order.PRIORITY)]
+    nearest = min(plain, key=lambda each: each.score, default=best)
+    return nearest if nearest.score <= best.score * AS_NEAR else best
+
+
+def _graded(past: Past, read: InForce, tried: tuple[Fitted, ...]) -> Calibration:
+    found = compare(past, simulate(past.jobs, past.cluster, read.policy))
+    marks = marks_of(found)
+    return Calibration(
+        past, read, grade_of(marks, found.jobs), tuple(marks), found,
+        tuple(mismatches(past, found)), tried,
+    )  # fmt: skip
+
+
+def searched(
+    past: Past, workers: Workers, progress: Progress, cancelled: Callable[[], bool]
+) -> list[Fitted]:
+    """Order and backfill first, then placements under the best of them."""
+    first = _policies(past)
+    places = PLACEMENTS[1:] if len(past.cluster) > 1 else ()
+    total = len(first) + len(places) * min(PLACED, len(first))
+    tried = _fitted(past, workers, first, lambda done: progress(done, total), cancelled)
+    tried.sort(key=lambda each: each.score)
+    cells = [replace(each.policy, placement=place) for each in tried[:PLACED] for place in places]
+    seen = len(tried)
+    tried += _fitted(past, workers, cells, lambda done: progress(seen + done, total), cancelled)
+    return sorted(tried, key=lambda each: each.score)
+
+
+def _fitted(
+    past: Past,
+    workers: Workers,
+    cells: list[Policy],
+    tell: Callable[[int], None],
+    cancelled: Callable[[], bool],
+) -> list[Fitted]:
+    found = []
+    for done, (_, fitted) in enumerate(workers.each(past, fit, cells, cancelled), 1):
+        found.append(fitted)
+        tell(done)
+    return found
+
+
+def _policies(past: Past) -> list[Policy]:
+    probe = simulate(past.jobs, past.cluster, Policy(backfill=Backfill.EASY))
+    mean_queue = probe.queue_s / max(probe.last_instant - int(past.jobs.submit.min()), 1)
+    varied = int(np.ptp(past.jobs.priority)) > 0
+    return [
+        Policy(order=order, backfill=backfill)
+        for order in ORDERS
+        if order is not Order.PRIORITY or varied
+        for backfill in BACKFILLS
+        if backfill is not Backfill.CONSERVATIVE
+        or (mean_queue < DEEP_QUEUE and order is Order.FIFO)
+    ]
+
+
+def fit(past: Past, policy: Policy) -> Fitted:
+    """How near one policy comes; runs in whatever process it is sent to."""
+    found = compare(past, simulate(past.jobs, past.cluster, policy))
+    return Fitted(policy, found.score, grade_of(marks_of(found), found.jobs))

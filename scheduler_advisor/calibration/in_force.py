@@ -1,0 +1,161 @@
+"""The policy that the scheduler's own settings describe, and what of them is only approximated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+
+from collector.slurm.duration import limit_seconds
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.limits import Limit, Partition, Scope
+from scheduler_advisor.engine.policy import Policy
+
+# One row = a setting of the cluster as it was at the instant, or else as first seen after it: the
+# settings of today are the best guess for weeks in which nobody looked.
+_SETTINGS = """
+SELECT key, arg_min(value, CASE WHEN valid_from <= $2 THEN epoch($2 - valid_from)
+  ELSE 1e12 + epoch(valid_from - $2) END) AS value
+FROM scheduler_setting WHERE cluster = $1 AND (valid_to IS NULL OR valid_to > $2) GROUP BY key
+"""
+_GPUS = re.compile(r"gres/gpu=(\d+)")
+
+
+class Rows(Protocol):
+    """What is needed of a store."""
+
+    def rows(self, sql: str, params: Any = ()) -> list[dict[str, Any]]:
+        """Rows of one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A policy with the settings that it was read from, and remarks on what the replay cannot do.
+
+    ``source``: settings | search | assumed.
+    """
+
+    policy: Policy
+    source: str
+    read: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def stored_settings(store: Rows, cluster: str, at: datetime) -> dict[str, str]:
+    """The scheduler's settings at ``at`` by key; empty where none were ever imported."""
+    return {row["key"]: row["value"] for row in store.rows(_SETTINGS, [cluster, at])}
+
+
+def policy_of(settings: Mapping[str, str], jobs: Jobs) -> InForce | None:
+    """The policy that Slurm's settings mean; None where they do not say how jobs are scheduled."""
+    if "SchedulerType" not in settings:
+        return None
+    values: dict[str, object] = {}
+    remarks: list[str] = []
+    _backfill(settings, values)
+    _order(settings, jobs, values, remarks)
+    _placement(settings, values)
+    _preemption(settings, values)
+    policy = Policy()
+    for key, value in values.items():
+        try:
+            policy = policy.with_values({key: value})
+        except PolicyError:
+            remarks.append(f"{key} = {value} is not replayed")
+    return InForce(policy, "settings", _read(settings), tuple(remarks))
+
+
+_READ = ("SchedulerType", "SchedulerParameters", "PriorityType", "SelectType",
+         "SelectTypeParameters", "PreemptType", "PreemptMode", "TopologyPlugin")  # fmt: skip
+
+
+def _read(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, settings[key]) for key in _READ if key in settings)
+
+
+def _backfill(settings: Mapping[str, str], values: dict[str, object]) -> None:
+    kind = settings["SchedulerType"].removeprefix("sched/")
+    values["backfill"] = "easy" if kind == "backfill" else "none"
+    if kind == "backfill":
+        depth = re.search(r"bf_max_job_test=(\d+)", settings.get("SchedulerParameters", ""))
+        values["backfill.depth"] = int(depth[1]) if depth else 500  # Slurm's default since 21.08
+
+
+def _order(
+    settings: Mapping[str, str], jobs: Jobs, values: dict[str, object], remarks: list[str]
+) -> None:
+    multifactor = settings.get("PriorityType", "").endswith("multifactor")
+    tiers = {v for k, v in settings.items() if k.endswith(".PriorityTier")}
+    varied = len(jobs) > 0 and int(np.ptp(jobs.priority)) > 0
+    values["order"] = "priority" if multifactor and varied else "fifo"
+    if multifactor:
+        remarks.append(
+            "multifactor priority: the priority that accounting keeps of each job stands for it"
+            if varied
+            else "multifactor priority: no job's priority is known, the order of submit is replayed"
+        )
+    if len(tiers) > 1:
+        remarks.append("partitions have priority tiers: they come first")
+
+
+def _placement(settings: Mapping[str, str], values: dict[str, object]) -> None:
+    spread = "CR_LLN" in settings.get("SelectTypeParameters", "") or any(
+        key.endswith(".LLN") and value == "YES" for key, value in settings.items()
+    )
+    values["placement"] = "worst-fit" if spread else "best-fit"
+    # First fit in the order of nodes is what Slurm does within a switch; best fit is nearer to
+    # cons_tres, which takes the fewest and fullest nodes that hold the job.
+
+
+def _preemption(settings: Mapping[str, str], values: dict[str, object]) -> None:
+    kind = settings.get("PreemptType", "preempt/none").removeprefix("preempt/")
+    values["preemption"] = "none" if kind in ("none", "(null)") else "priority"
+
+
+def with_rules(cluster: Cluster, settings: Mapping[str, str]) -> Cluster:
+    """The cluster with the partitions' limits and tiers, and the limits of QoS, from settings."""
+    parts = tuple(_partition(part, settings) for part in cluster.partitions)
+    limits = [limit for name in _names(settings, "qos.") for limit in _limits(name, settings)]
+    return replace(cluster, partitions=parts, limits=(*cluster.limits, *limits))
+
+
+def _names(settings: Mapping[str, str], prefix: str) -> list[str]:
+    return sorted({key[len(prefix) :].rpartition(".")[0] for key in settings
+                   if key.startswith(prefix)})  # fmt: skip
+
+
+def _partition(part: Partition, settings: Mapping[str, str]) -> Partition:
+    def said(key: str) -> str:
+        return settings.get(f"partition.{part.name}.{key}", "")
+
+    nodes = said("MaxNodes")
+    return replace(
+        part,
+        max_limit_s=limit_seconds(said("MaxTime")) if said("MaxTime") else part.max_limit_s,
+        max_nodes_per_job=int(nodes) if nodes.isdigit() else part.max_nodes_per_job,
+        tier=int(said("PriorityTier") or part.tier),
+        default=said("Default") == "YES" or part.default,
+    )
+
+
+def _limits(qos: str, settings: Mapping[str, str]) -> list[Limit]:
+    columns = (
+        (Scope.USER, "MaxTRESPU", "MaxJobsPU"), (Scope.ACCOUNT, "MaxTRESPA", "MaxJobsPA"),
+        (Scope.ALL, "GrpTRES", "GrpJobs"), (Scope.JOB, "MaxTRES", ""),
+    )  # fmt: skip
+    found = []
+    for scope, tres, jobs in columns:
+        gpus = _GPUS.search(settings.get(f"qos.{qos}.{tres}", ""))
+        count = settings.get(f"qos.{qos}.{jobs}", "")
+        if gpus or count.isdigit():
+            found.append(
+                Limit(scope, max_gpus=int(gpus[1]) if gpus else None,
+                      max_jobs=int(count) if count.isdigit() else None, qos=qos)
+            )  # fmt: skip
+    return found

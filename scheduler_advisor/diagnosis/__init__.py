@@ -1,0 +1,1 @@
+"""What holds a cluster back, from what was observed, before any policy is tried."""

@@ -1,0 +1,97 @@
+"""What really happened, beside what a replay needs: the workload, the cluster, the real starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.readers.jobs import JobsRead
+
+Ints = NDArray[np.int64]
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One window of one cluster; times are the replay's seconds.
+
+    ``wait_s``: each job's real wait, None where the history has no starts (then nothing can be
+    graded). Jobs that ran when the window began are replayed from their real start, and are not
+    judged. ``origin_s``: second 0 in Unix time.
+    """
+
+    jobs: Jobs
+    cluster: Cluster
+    wait_s: Ints | None
+    since: int
+    until: int
+    origin_s: int = 0
+    name: str = ""
+    remarks: tuple[str, ...] = field(default=())
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Jobs submitted in the window."""
+        return (self.jobs.submit >= self.since) & (self.jobs.submit < self.until)
+
+    @property
+    def days(self) -> float:
+        """Length of the window."""
+        return (self.until - self.since) / DAY_S
+
+    @property
+    def gpus_held(self) -> NDArray[np.float64]:
+        """GPUs that each job holds; a shared one in parts."""
+        return gpus_held(self.jobs)
+
+    @property
+    def real_start(self) -> Ints:
+        """When each job really started; only where there are real waits."""
+        if self.wait_s is None:
+            raise ValueError("no real starts are known")
+        return self.jobs.submit + self.wait_s
+
+    def day(self, place: int) -> datetime:
+        """The UTC instant at which the window's day ``place`` begins."""
+        return datetime.fromtimestamp(self.origin_s + self.since, UTC) + timedelta(days=place)
+
+
+def gpus_held(jobs: Jobs) -> NDArray[np.float64]:
+    """GPUs that each job holds; a shared one in parts."""
+    shared = np.maximum(jobs.tasks, 1) * jobs.gpu_milli / 1000
+    return np.where(jobs.gpu_milli > 0, shared, jobs.gpus).astype(np.float64)
+
+
+def past_of(
+    read: JobsRead,
+    cluster: Cluster,
+    *,
+    since: int | None = None,
+    until: int | None = None,
+    origin_s: int = 0,
+    name: str = "",
+) -> Past:
+    """The past of what was read; the window is first submit to last submit unless given."""
+    jobs, wait = read.jobs, read.observed_wait_s
+    first = int(jobs.submit.min()) if since is None else since
+    last = int(jobs.submit.max()) + 1 if until is None else until
+    if wait is not None:
+        wait = np.maximum(wait, 0).astype(np.int64)
+        early = (jobs.submit < first) & (jobs.submit + wait < first)
+        if early.any():
+            jobs, wait = _from_their_start(jobs, wait, early)
+    return Past(jobs, cluster, wait, first, last, origin_s, name, tuple(read.remarks))
+
+
+def _from_their_start(jobs: Jobs, wait: Ints, early: NDArray[np.bool_]) -> tuple[Jobs, Ints]:
+    """What ran before the window holds its GPUs from when it really did."""
+    submit = np.where(early, jobs.submit + wait, jobs.submit)
+    eligible = np.maximum(jobs.eligible, submit)
+    order = np.argsort(submit, kind="stable")
+    moved = jobs.changed(submit=submit, eligible=eligible)
+    return moved, np.where(early, 0, wait)[order]

@@ -1,0 +1,1 @@
+"""Candidate changes of today's policy, tried on the site's own past, priced and bounded."""

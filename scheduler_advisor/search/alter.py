@@ -1,0 +1,77 @@
+"""Changes of the jobs or the fleet instead of the policy: capped requests, load, estimates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler_advisor.engine.cluster import UNLIMITED, Cluster
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.search.catalogue import Alter
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """How the replayed world differs from the past.
+
+    ``load``: the arrivals come that many times as fast. ``estimate``: limits are that many times
+    the run time (0: as they were). ``checkpoint``: checkpoints and restores cost that many times
+    as much. ``nodes``: that many more, or fewer.
+    """
+
+    alter: Alter = Alter.NOTHING
+    nodes: int = 0
+    load: float = 1.0
+    estimate: float = 0.0
+    checkpoint: float = 1.0
+
+
+SAME = World()
+
+
+def altered(jobs: Jobs, cluster: Cluster, world: World) -> tuple[Jobs, Cluster]:
+    """The jobs and the cluster of that world; the order of the jobs stays as it is."""
+    if world.alter is not Alter.NOTHING:
+        jobs = capped(jobs, cluster, world.alter)
+    columns: dict[str, object] = {}
+    if world.load != 1.0:
+        first = int(jobs.submit.min())
+        columns["submit"] = first + ((jobs.submit - first) / world.load).astype(np.int64)
+        columns["eligible"] = first + ((jobs.eligible - first) / world.load).astype(np.int64)
+    if world.estimate:
+        columns["limit"] = np.ceil(jobs.run * world.estimate).astype(np.int64)
+    if world.checkpoint != 1.0:
+        for name in ("checkpoint_cost", "restore_cost"):
+            columns[name] = np.rint(getattr(jobs, name) * world.checkpoint).astype(np.int64)
+    if columns:
+        jobs = jobs.changed(**columns)
+    if world.nodes:
+        cluster = cluster.with_nodes(world.nodes)
+    return jobs, cluster
+
+
+def capped(jobs: Jobs, cluster: Cluster, alter: Alter) -> Jobs:
+    """Requests of CPU (memory) cut to the share of a node that the job's GPUs are of its GPUs.
+
+    The share is that of the node that has the least per GPU; jobs without GPUs stay as they are.
+    """
+    name = "cpu_milli" if alter is Alter.CAP_CPU else "mem_mib"
+    of_node = getattr(cluster, name)
+    with_gpus = (cluster.gpus > 0) & (of_node < UNLIMITED)
+    if not with_gpus.any():
+        return jobs
+    per_gpu = int((of_node[with_gpus] // cluster.gpus[with_gpus]).min())
+    most = int(cluster.gpus.max())
+    # A job whose shape is left open holds full nodes; its tasks are made later.
+    each = np.where(jobs.gpus_per_task > 0, jobs.gpus_per_task, np.minimum(jobs.gpus, most))
+    share = np.where(jobs.gpu_milli > 0, jobs.gpu_milli / 1000, each)
+    asked = getattr(jobs, name)
+    cap = np.ceil(share * per_gpu).astype(np.int64)
+    return jobs.changed(**{name: np.where(share > 0, np.minimum(asked, cap), asked)})
+
+
+def caps_bind(jobs: Jobs, cluster: Cluster, alter: Alter) -> bool:
+    """Whether the cap would change any request."""
+    name = "cpu_milli" if alter is Alter.CAP_CPU else "mem_mib"
+    return bool((getattr(capped(jobs, cluster, alter), name) != getattr(jobs, name)).any())

@@ -1,0 +1,106 @@
+"""One past on which every candidate is tried, with the same jobs and the same seeds for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.engine.simulate import simulate
+from scheduler_advisor.goals import Goals, WorkClass
+from scheduler_advisor.past import Past
+from scheduler_advisor.search.alter import SAME, World, altered
+from scheduler_advisor.search.effects import Effects, Groups, effects
+
+URGENT_SHARE = 0.25  # work of the higher priorities counts as urgent only while it is the minority
+URGENT_WAIT_S = 900.0  # p95 of a quarter of an hour: a person who waits longer does something else
+BIG_SHARE = 0.05  # on a pool without nodes a big job asks for this part of the cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The past, its groups of jobs, and how the urgent ones are known: goals, latency, priority.
+
+    ``urgent_goal_s``: the p95 wait that is still fine for them. ``input_error``: the replay's own
+    relative error in blocked GPU time against reality.
+    """
+
+    past: Past
+    groups: Groups
+    urgent_by: str
+    urgent_goal_s: float = URGENT_WAIT_S
+    input_error: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One replay to run: a policy in a world."""
+
+    policy: Policy
+    world: World = SAME
+
+
+def bench_of(past: Past, goals: Goals, input_error: float = 0.0) -> Bench:
+    """The bench, with groups as the goals name them."""
+    jobs = past.jobs
+    urgent, by = _urgent(jobs, goals)
+    nodes = past.cluster.gpus
+    whole = int(nodes.max(initial=1)) if len(nodes) > 1 else int(nodes.sum() * BIG_SHARE) + 1
+    big = jobs.gpus >= max(whole, 2)
+    groups = Groups(urgent, big & ~urgent, _waiting_cost(jobs, goals), jobs.team.codes)
+    return Bench(past, groups, by, _goal(goals), input_error)
+
+
+def run_trial(bench: Bench, trial: Trial) -> Effects:
+    """Replay and measure; runs in whatever process it is sent to."""
+    jobs, cluster = altered(bench.past.jobs, bench.past.cluster, trial.world)
+    past = replace(bench.past, jobs=jobs, cluster=cluster, wait_s=None)
+    return effects(past, simulate(jobs, cluster, trial.policy), bench.groups)
+
+
+def class_mask(jobs: Jobs, entry: WorkClass) -> NDArray[np.bool_]:
+    """The jobs of one class of the goals."""
+    asked = entry.match.model_dump(exclude_none=True)
+    columns = {"team": jobs.team, "user": jobs.user, "qos": jobs.qos, "queue": jobs.partitions}
+    mask = np.ones(len(jobs), bool)
+    for key, value in asked.items():
+        if key not in columns:
+            return np.zeros(len(jobs), bool)  # the replay knows no job names
+        column = columns[key]
+        wanted = [place for place, name in enumerate(column.names) if value in name.split("|")]
+        mask &= np.isin(column.codes, wanted)
+    return mask
+
+
+def _urgent(jobs: Jobs, goals: Goals) -> tuple[NDArray[np.bool_], str]:
+    none = np.zeros(len(jobs), bool)
+    classes = [entry for entry in goals.work_class if entry.max_wait_p95 is not None]
+    if classes:
+        mask = np.logical_or.reduce([class_mask(jobs, entry) for entry in classes])
+        return mask, "goals"
+    if jobs.latency_sensitive.any():
+        return jobs.latency_sensitive > 0, "latency"
+    levels = np.unique(jobs.priority)
+    if 1 < len(levels) <= 20:  # a priority that differs from job to job is no class of work
+        high = jobs.priority >= levels[-1]
+        if high.mean() <= URGENT_SHARE:
+            return high, "priority"
+    return none, "none"
+
+
+def _goal(goals: Goals) -> float:
+    """The strictest wait that the goals still accept, or `URGENT_WAIT_S`."""
+    limits = [entry.max_wait_p95.total_seconds() for entry in goals.work_class
+              if entry.max_wait_p95 is not None]  # fmt: skip
+    return min(limits, default=URGENT_WAIT_S)
+
+
+def _waiting_cost(jobs: Jobs, goals: Goals) -> NDArray[np.float64]:
+    cost = np.zeros(len(jobs))
+    for entry in goals.work_class:
+        if entry.waiting_cost_per_hour is not None:
+            cost[class_mask(jobs, entry)] = float(entry.waiting_cost_per_hour)
+    return cost

@@ -1,0 +1,123 @@
+"""Where a change stops paying: the assumption it leans on most, swept until the gain is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from scheduler_advisor.search.alter import World
+from scheduler_advisor.search.bench import Bench, Trial, run_trial
+from scheduler_advisor.search.candidate import Candidate, Gain
+from scheduler_advisor.search.catalogue import Part
+from scheduler_advisor.search.effects import Effects
+from scheduler_advisor.workers import Workers, never
+
+LOADS = (0.5, 0.7, 0.85, 1.15, 1.3)
+ESTIMATES = (1.0, 2.0, 5.0, 20.0)
+CHECKPOINTS = (0.25, 4.0, 16.0)
+KEEPS = 0.1  # a gain below a tenth of the one promised is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """The gain per week at each value of an assumption, and where it is gone.
+
+    ``below``/``above``: it pays between these; None = as far as was tried. The value of today is 1
+    for load and checkpoint cost (a factor), the history's own limits for estimates.
+    """
+
+    assumption: str
+    values: tuple[float, ...]
+    gains: tuple[float, ...]
+    above: float | None
+    below: float | None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it stops paying anywhere that was tried."""
+        return self.above is not None or self.below is not None
+
+
+def boundaries(
+    bench: Bench,
+    chosen: Sequence[Candidate],
+    workers: Workers,
+    progress: Callable[[int], None] = lambda done: None,
+    cancelled: Callable[[], bool] = never,
+) -> dict[str, tuple[Boundary, ...]]:
+    """The boundaries of every chosen candidate, by its name."""
+    plans = {c.name: _assumptions(c) for c in chosen}
+    trials: dict[Trial, Effects | None] = {}
+    for found in chosen:
+        for _, worlds in plans[found.name]:
+            for world in worlds:
+                trials[_in(found.trial, world)] = None
+                trials[Trial(found.before.policy, world)] = None
+    work = workers.each(bench, run_trial, list(trials), cancelled)
+    for done, (trial, effects) in enumerate(work, 1):
+        trials[trial] = effects
+        progress(done)
+    return {c.name: tuple(_boundary(c, plan, trials) for plan in plans[c.name]) for c in chosen}
+
+
+def _in(trial: Trial, world: World) -> Trial:
+    own = trial.world
+    return Trial(trial.policy, replace(world, alter=own.alter, nodes=own.nodes))
+
+
+def _assumptions(found: Candidate) -> list[tuple[str, tuple[World, ...]]]:
+    plans = [("load", tuple(World(load=load) for load in LOADS))]
+    if Part.BACKFILL in found.parts or Part.ORDER in found.parts:
+        plans.append(("estimate", tuple(World(estimate=each) for each in ESTIMATES)))
+    if Part.PREEMPTION in found.parts:
+        plans.append(("checkpoint", tuple(World(checkpoint=each) for each in CHECKPOINTS)))
+    return plans
+
+
+def _boundary(
+    found: Candidate,
+    plan: tuple[str, tuple[World, ...]],
+    trials: dict[Trial, Effects | None],
+) -> Boundary:
+    name, worlds = plan
+    points = []
+    for world in worlds:
+        before, after = trials[Trial(found.before.policy, world)], trials[_in(found.trial, world)]
+        assert before is not None
+        assert after is not None
+        points.append((getattr(world, name), gain_in(found.gain, before, after)))
+    own = gain_in(found.gain, found.today, found.found)
+    if name != "estimate":
+        points.append((1.0, own))
+    points.sort()
+    values, gains = tuple(p[0] for p in points), tuple(p[1] for p in points)
+    least = KEEPS * own
+    return Boundary(name, values, gains, _first(points, least), _last(points, least))
+
+
+def gain_in(gain: Gain, before: Effects, after: Effects) -> float:
+    """The gain a week in the candidate's own measure: GPU-hours, or hours of waiting."""
+    names = {Gain.URGENT: "urgent_waited", Gain.BIG: "big_waited"}
+    name = names.get(gain, "lost_capacity")
+    return float((getattr(before, name) - getattr(after, name)).mean()) * 7
+
+
+def _first(points: list[tuple[float, float]], least: float) -> float | None:
+    """From which value on it pays, seen from below; None = from the lowest tried."""
+    paying = [place for place, (_, gain) in enumerate(points) if gain > least]
+    if not paying or paying[0] == 0:
+        return None
+    return _crossing(points[paying[0] - 1], points[paying[0]], least)
+
+
+def _last(points: list[tuple[float, float]], least: float) -> float | None:
+    """Up to which value it pays; None = up to the highest tried."""
+    paying = [place for place, (_, gain) in enumerate(points) if gain > least]
+    if not paying or paying[-1] == len(points) - 1:
+        return None
+    return _crossing(points[paying[-1]], points[paying[-1] + 1], least)
+
+
+def _crossing(one: tuple[float, float], other: tuple[float, float], least: float) -> float:
+    (x0, y0), (x1, y1) = one, other
+    return x0 if y1 == y0 else x0 + (least - y0) * (x1 - x0) / (y1 - y0)

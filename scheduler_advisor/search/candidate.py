@@ -1,0 +1,151 @@
+"""One candidate with what it gained and lost against today, and whether it is worth saying."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_advisor.search.bench import Bench, Trial
+from scheduler_advisor.search.catalogue import Change, Part
+from scheduler_advisor.search.effects import Effects
+from scheduler_advisor.search.interval import later_window
+
+LEAST_SHARE = 0.01  # of installed GPU time: a change of policy costs people more than that brings
+LEAST_WAIT_CUT = 0.3  # a third of the waiting: below, nobody notices
+BIG_WAIT_S = 3600
+HARM_FACTOR, HARM_S = 1.25, 600  # p95 of others may grow by a quarter and ten minutes, no more
+LOAD_BEARING = 0.01  # of installed GPU time that a wait-only change may cost
+
+
+class Gain(StrEnum):
+    """What a change is advised for."""
+
+    CAPACITY = "capacity"
+    URGENT = "urgent"
+    BIG = "big"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Weekly:
+    """An amount a week with its 80% bounds for a later window of the same length."""
+
+    point: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, daily: NDArray[np.float64], input_error: float = 0.0) -> Weekly:
+        """From the amounts of the window's days."""
+        return cls(*later_window(daily, input_error))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Changes that were tried together. ``daily``: GPU-hours a day won back against today."""
+
+    name: str
+    changes: tuple[Change, ...]
+    before: Trial
+    trial: Trial
+    today: Effects
+    found: Effects
+    daily: NDArray[np.float64]
+    hours: Weekly
+    urgent_hours: Weekly
+    big_hours: Weekly
+    wait_cost_daily: NDArray[np.float64]
+    gain: Gain
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        """What it touches."""
+        return frozenset(change.part for change in self.changes)
+
+    @property
+    def risk(self) -> int:
+        """The highest of its changes."""
+        return max((change.risk for change in self.changes), default=0)
+
+    @property
+    def effort(self) -> str:
+        """The largest of its changes."""
+        order = ("low", "medium", "high")
+        return max((change.effort for change in self.changes), key=order.index, default="low")
+
+    @property
+    def advised(self) -> bool:
+        """Whether it is worth saying at all."""
+        return self.gain is not Gain.NONE
+
+
+def candidate(
+    bench: Bench,
+    changes: tuple[Change, ...],
+    trials: tuple[Trial, Trial],
+    today: Effects,
+    found: Effects,
+) -> Candidate:
+    """What the replay ``found`` of ``changes`` brings against that of ``today``."""
+    daily, error = today.lost_capacity - found.lost_capacity, bench.input_error
+    hours = Weekly.of(daily, error)
+    urgent = Weekly.of(today.urgent_waited - found.urgent_waited, error)
+    big = Weekly.of(today.big_waited - found.big_waited, error)
+    installed = bench.past.cluster.total_gpus * 168.0
+    return Candidate(
+        " + ".join(change.name for change in changes), changes, *trials, today, found, daily,
+        hours, urgent, big, today.wait_cost - found.wait_cost,
+        gain_of(today, found, (hours, urgent, big), (installed, bench.urgent_goal_s)),
+    )  # fmt: skip
+
+
+def gain_of(
+    today: Effects,
+    found: Effects,
+    won: tuple[Weekly, Weekly, Weekly],
+    scale: tuple[float, float],
+) -> Gain:
+    """What the change can be advised for; NONE where it harms, or brings too little to act on."""
+    (hours, urgent, big), (installed, urgent_goal_s) = won, scale
+    if harmed(today, found):
+        return Gain.NONE
+    if hours.low > 0 and hours.point >= LEAST_SHARE * installed:
+        return Gain.CAPACITY
+    if hours.point < -LOAD_BEARING * installed:
+        return Gain.NONE
+    urgent_cut = _cut(today.urgent_waited, found.urgent_waited)
+    if _long(today.urgent_p95_s, urgent_goal_s) and urgent.low > 0 and urgent_cut >= LEAST_WAIT_CUT:
+        return Gain.URGENT
+    big_cut = _cut(today.big_waited, found.big_waited)
+    if _long(today.big_p95_s, BIG_WAIT_S) and big.low > 0 and big_cut >= LEAST_WAIT_CUT:
+        return Gain.BIG
+    return Gain.NONE
+
+
+def harmed(today: Effects, found: Effects) -> tuple[str, ...]:
+    """Who would wait much longer, or never start."""
+    pairs = (
+        ("everyone", today.p95_wait_s, found.p95_wait_s),
+        ("urgent", today.urgent_p95_s, found.urgent_p95_s),
+        ("big", today.big_p95_s, found.big_p95_s),
+    )
+    worse = [
+        name
+        for name, before, after in pairs
+        if before is not None and after is not None and after > before * HARM_FACTOR + HARM_S
+    ]
+    if found.not_started > today.not_started:
+        worse.append("never_started")
+    return tuple(worse)
+
+
+def _long(wait_s: float | None, least: float) -> bool:
+    return wait_s is not None and wait_s >= least
+
+
+def _cut(today: NDArray[np.float64], found: NDArray[np.float64]) -> float:
+    total = float(today.sum())
+    return 1 - float(found.sum()) / total if total > 0 else 0.0

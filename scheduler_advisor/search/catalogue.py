@@ -1,0 +1,123 @@
+"""Every change that the search tries, one line each: a name, keys of the policy, what it touches.
+
+A key or value that this version of the simulator does not know is skipped and named as not tried,
+so a line may be written here before the simulator has the part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.engine.simulate import simulate
+
+
+class Part(StrEnum):
+    """What a change touches; two changes of the same part exclude each other."""
+
+    ORDER = "order"
+    BACKFILL = "backfill"
+    GANG = "gang"
+    PLACEMENT = "placement"
+    PREEMPTION = "preemption"
+    REQUESTS = "requests"
+    NODES = "nodes"
+    QUOTA = "quota"
+    DEFRAGMENTATION = "defrag"
+    SHARING = "sharing"
+    ELASTIC = "elastic"
+
+
+class Alter(StrEnum):
+    """A change of the jobs themselves, see `alter`."""
+
+    NOTHING = ""
+    CAP_CPU = "cap_cpu"
+    CAP_MEMORY = "cap_memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One named change. ``risk`` 0 to 4, ``effort`` low | medium | high, as in the report."""
+
+    name: str
+    part: Part
+    keys: Mapping[str, object] = field(default_factory=dict, hash=False)
+    alter: Alter = Alter.NOTHING
+    nodes: int = 0
+    risk: int = 1
+    effort: str = "low"
+    disrupts: bool = False  # it may stop running work
+
+
+CHANGES: tuple[Change, ...] = (
+    Change("backfill_easy", Part.BACKFILL, {"backfill": "easy"}),
+    Change("backfill_deep", Part.BACKFILL, {"backfill": "easy", "backfill.depth": 0}),
+    Change("backfill_greedy", Part.BACKFILL, {"backfill": "greedy"}, risk=3),
+    Change("backfill_conservative", Part.BACKFILL, {"backfill": "conservative"}, risk=2),
+    Change("fill_1h", Part.BACKFILL, {"backfill": "greedy", "backfill.max_limit_s": 3600}, risk=2),
+    Change("order_fifo", Part.ORDER, {"order": "fifo"}),
+    Change("order_priority", Part.ORDER, {"order": "priority"}),
+    Change("order_shortest", Part.ORDER, {"order": "sjf-limit"}, risk=3),
+    Change("order_largest", Part.ORDER, {"order": "largest-first"}, risk=2),
+    Change("order_multifactor", Part.ORDER, {"order": "multifactor"}, risk=2, effort="medium"),
+    Change("order_fair_share", Part.ORDER, {"order": "fair-share"}, risk=2, effort="medium"),
+    Change("gang_on", Part.GANG, {"gang": "true"}, risk=2, effort="medium"),
+    Change("pack", Part.PLACEMENT, {"placement": "best-fit"}),
+    Change("consolidate", Part.PLACEMENT, {"placement": "consolidate"}),
+    Change("spread", Part.PLACEMENT, {"placement": "worst-fit"}, risk=2),
+    Change("fgd", Part.PLACEMENT, {"placement": "fgd"}, risk=2, effort="high"),
+    Change("topology", Part.PLACEMENT, {"placement": "topology"}, effort="medium"),
+    Change("preempt_priority", Part.PREEMPTION, {"preemption": "priority"}, risk=3,
+           effort="medium", disrupts=True),
+    Change("quota_borrow", Part.QUOTA, {"quota": "borrow"}, risk=2, effort="medium"),
+    Change("defrag_nightly", Part.DEFRAGMENTATION, {"defrag.hours": "2"}, risk=3,
+           effort="high", disrupts=True),
+    Change("share_mig", Part.SHARING, {"sharing": "mig"}, risk=3, effort="high"),
+    Change("elastic", Part.ELASTIC, {"elastic": "true"}, risk=3, effort="high"),
+    Change("cap_cpu", Part.REQUESTS, alter=Alter.CAP_CPU, risk=2),
+    Change("cap_memory", Part.REQUESTS, alter=Alter.CAP_MEMORY, risk=2),
+)  # fmt: skip
+"""Nodes more and fewer come from the size of the fleet, see `nodes_changes`."""
+
+NODE_SHARES = (-0.10, -0.05, 0.05, 0.10, 0.20)
+"""Of the fleet: what 'N more' and 'N fewer' mean."""
+
+
+def nodes_changes(nodes: int) -> list[Change]:
+    """N more and N fewer nodes, at least one."""
+    counts = sorted({round(nodes * share) or (1 if share > 0 else -1) for share in NODE_SHARES})
+    return [
+        Change(f"{'more' if n > 0 else 'fewer'}_nodes_{abs(n)}", Part.NODES, nodes=n,
+               risk=1 if n > 0 else 2, effort="high")
+        for n in counts
+        if nodes + n > 0
+    ]  # fmt: skip
+
+
+def applied(policy: Policy, change: Change) -> Policy | None:
+    """The policy with the change, or None where this simulator does not have it."""
+    try:
+        after = policy.with_values({key: str(value) for key, value in change.keys.items()})
+    except PolicyError:
+        return None
+    return after if replayable(after) else None
+
+
+@cache
+def replayable(policy: Policy) -> bool:
+    """Whether the simulator has every part of the policy: one small job is replayed to see."""
+    one = np.ones(1, np.int64)
+    try:
+        simulate(Jobs.build(submit=one, run=one, gpus=one), Cluster.uniform(1, 1), policy)
+    except PolicyError:
+        return False
+    return True

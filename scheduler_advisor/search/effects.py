@@ -1,0 +1,181 @@
+"""What one replay means for the people of a site, small enough to travel between processes.
+
+Blocked GPU time: at every instant the smaller of free GPUs and GPUs asked for by waiting jobs. It
+is what the ledger books as stranded, gang wait and policy blocked: capacity that stood free while
+somebody waited. A change wins back the blocked GPU time that it avoids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_advisor.engine.outcome import Outcome
+from scheduler_advisor.integrals import blocked_hours, integral
+from scheduler_advisor.past import DAY_S, Past, gpus_held
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Which jobs are urgent and which are big, and what an hour of waiting costs, per job."""
+
+    urgent: NDArray[np.bool_]
+    big: NDArray[np.bool_]
+    cost_per_hour: Floats
+    team: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Per day of the window: GPU-hours blocked and lost, job-hours waited, and their cost.
+
+    Waits in seconds; None where the group is empty. ``fairness``: Jain's index of the teams' mean
+    bounded slowdowns, 1 = all alike. ``blast_gpus``: GPUs in use on the fullest node, mean over
+    the window's hours. ``waits``: per judged job, NaN where it never started.
+    """
+
+    blocked: Floats
+    lost: Floats
+    waited: Floats
+    urgent_waited: Floats
+    big_waited: Floats
+    wait_cost: Floats
+    mean_wait_s: float
+    p95_wait_s: float
+    urgent_p95_s: float | None
+    urgent_mean_s: float | None
+    big_p95_s: float | None
+    big_mean_s: float | None
+    slowdown: float
+    fairness: float
+    goodput: float
+    blast_gpus: float
+    preemptions: int
+    not_started: int
+    makespan_s: int
+    engine_s: float
+    waits: Floats
+
+    @property
+    def lost_capacity(self) -> Floats:
+        """GPU-hours a day that nobody had any use of: blocked, or spent on work that was lost."""
+        return self.blocked + self.lost
+
+
+def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
+    """The effects of ``outcome`` within the window of ``past``."""
+    jobs, done = outcome.jobs, outcome.started
+    gpus = gpus_held(jobs)
+    edges = np.arange(past.since, past.until + DAY_S // 2, DAY_S, dtype=float)
+    if edges[-1] < past.until:
+        edges = np.append(edges, float(past.until))
+    first = np.where(outcome.starts > 0, outcome.first_start, np.int64(1) << 40)
+    end = np.where(done, outcome.end, np.int64(1) << 40)
+    wait = np.where(outcome.starts > 0, first - jobs.submit, np.nan)
+    judged = past.judged
+    mean, p95 = _mean(wait[judged]), _quantile(wait[judged], 0.95)
+    slow = np.maximum((end - jobs.submit) / np.maximum(jobs.run, 10), 1.0)
+    fine = judged & done
+    return Effects(
+        blocked=blocked_hours(outcome, first, end, gpus, edges),
+        lost=_lost_by_day(outcome, gpus, edges),
+        waited=_waited(jobs.eligible, first, np.ones(len(jobs)), edges),
+        urgent_waited=_waited(jobs.eligible, first, groups.urgent.astype(float), edges),
+        big_waited=_waited(jobs.eligible, first, groups.big.astype(float), edges),
+        wait_cost=_waited(jobs.eligible, first, groups.cost_per_hour, edges),
+        mean_wait_s=mean,
+        p95_wait_s=p95,
+        urgent_p95_s=_of(wait, judged & groups.urgent, 0.95),
+        urgent_mean_s=_of(wait, judged & groups.urgent, None),
+        big_p95_s=_of(wait, judged & groups.big, 0.95),
+        big_mean_s=_of(wait, judged & groups.big, None),
+        slowdown=_mean(slow[fine]),
+        fairness=_jain(slow[fine], groups.team[fine] if len(groups.team) else groups.team),
+        goodput=_goodput(outcome, gpus, past),
+        blast_gpus=_fullest(outcome, past),
+        preemptions=int(outcome.preemptions.sum()),
+        not_started=int((judged & (outcome.starts == 0)).sum()),
+        makespan_s=int(outcome.end[done].max(initial=0)) - int(jobs.submit.min()),
+        engine_s=outcome.engine_s,
+        waits=wait[judged],
+    )
+
+
+def _lost_by_day(outcome: Outcome, gpus: Floats, edges: Floats) -> Floats:
+    """Lost and overhead GPU-hours, on the day of the last start: when the loss had happened."""
+    seconds = (outcome.lost_s + outcome.overhead_s) * gpus
+    if not seconds.any():
+        return np.zeros(len(edges) - 1)
+    return np.histogram(outcome.start, bins=edges, weights=seconds)[0] / 3600
+
+
+def _waited(
+    since: NDArray[np.int64], until: NDArray[np.int64], weight: Floats, edges: Floats
+) -> Floats:
+    """Hours of waiting (times ``weight``) between each two ``edges``."""
+    return np.diff(integral(since, weight, edges) - integral(until, weight, edges)) / 3600
+
+
+def _goodput(outcome: Outcome, gpus: Floats, past: Past) -> float:
+    """Share of installed GPU time of the window in which work that is done got on."""
+    done = outcome.started
+    edges = np.array([past.since, past.until], float)
+    held = integral(outcome.start[done], gpus[done], edges)
+    held = held - integral(outcome.end[done], gpus[done], edges)
+    overhead = float((outcome.overhead_s * gpus)[done].sum())
+    useful = float(held[1] - held[0]) - overhead
+    return useful / max(outcome.cluster.total_gpus * (past.until - past.since), 1)
+
+
+def _fullest(outcome: Outcome, past: Past) -> float:
+    """GPUs in use on the fullest node, mean over 24 instants of the window."""
+    nodes = len(outcome.cluster)
+    if nodes == 1:
+        return float(outcome.cluster.total_gpus)
+    jobs, done = outcome.jobs, outcome.started
+    tasks = jobs.tasks + (jobs.rest_gpus > 0)
+    each = np.where(jobs.gpu_milli > 0, jobs.gpu_milli / 1000, jobs.gpus_per_task)
+    most = []
+    for at in np.linspace(past.since, past.until, 26)[1:-1]:
+        running = np.flatnonzero(done & (outcome.start <= at) & (at < outcome.end))
+        counts = tasks[running]
+        if not counts.sum():
+            most.append(0.0)
+            continue
+        offset = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        places = np.repeat(outcome.place_start[running], counts) + offset
+        size = np.repeat(each[running], counts)
+        last = offset == np.repeat(counts - 1, counts)
+        rest = np.repeat(jobs.rest_gpus[running], counts)
+        size = np.where(last & (rest > 0), rest, size)
+        used = np.bincount(outcome.place_node[places], weights=size, minlength=nodes)
+        most.append(float(used.max()))
+    return float(np.mean(most))
+
+
+def _jain(values: Floats, team: NDArray[np.int64]) -> float:
+    if not len(values) or not len(team):
+        return 1.0
+    counts = np.bincount(team)
+    means = (np.bincount(team, weights=values) / np.maximum(counts, 1))[counts > 0]
+    return float(means.sum() ** 2 / (len(means) * (means**2).sum()))
+
+
+def _of(wait: Floats, own: NDArray[np.bool_], at: float | None) -> float | None:
+    if not own.any():
+        return None
+    return _mean(wait[own]) if at is None else _quantile(wait[own], at)
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+def _quantile(values: Floats, at: float) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, at)) if len(known) else 0.0

@@ -1,0 +1,251 @@
+"""Synthetic clusters with a planted fault, and a judge: neither shares code with the advisor.
+
+A site is 8 nodes of 8 GPUs and 64 CPUs over some days. `history` plays a policy in plain Python
+and returns what happened; `lost` adds up, in its own way, the GPU-hours that stood free while
+somebody waited.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from scheduler_advisor.diagnosis.seen import Seen
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.past import Past
+
+NODES, GPUS, CPUS, DAY = 8, 8, 64, 86_400
+
+
+@dataclass
+class Job:
+    """One job; nodes x gpus, a share of CPUs on each node."""
+
+    submit: int
+    run: int
+    limit: int
+    nodes: int
+    gpus: int
+    cpus: int
+    priority: int = 0
+    start: int | None = None
+    held: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the site's scheduler works."""
+
+    urgent_first: bool = False
+    backfill: bool = True
+    spread: bool = False
+    cap_cpus: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """A fault by name: the work that comes, and the rules that it meets."""
+
+    fault: str
+    rules: Rules
+    fixed: Rules
+    load: float
+    mix: tuple[tuple[float, int, int, int, float], ...]  # (weight, nodes, gpus, cpus/GPU, hours)
+    urgent: float = 0.0
+
+
+SITES = {
+    "packing": Site("packing", Rules(spread=True), Rules(), 0.72,
+                    ((10, 1, 1, 6, 5.0), (3, 1, 2, 6, 5.0), (2.2, 1, 8, 6, 4.0))),
+    "cpu_hogs": Site("packing", Rules(), Rules(cap_cpus=True), 0.46,
+                     ((10, 1, 1, 8, 4.0), (3, 1, 1, 36, 5.0), (2, 1, 4, 8, 4.0))),
+    "urgency": Site("urgency", Rules(), Rules(urgent_first=True), 0.96,
+                    ((4, 1, 1, 6, 5.0), (4, 1, 4, 6, 7.0), (4, 1, 8, 6, 8.0)), urgent=0.2),
+    "gang": Site("gang", Rules(backfill=False), Rules(), 0.74,
+                 ((14, 1, 1, 6, 4.0), (4, 1, 2, 6, 5.0), (0.9, 4, 8, 6, 3.0))),
+    "healthy": Site("nothing", Rules(urgent_first=True), Rules(urgent_first=True), 0.45,
+                    ((10, 1, 1, 6, 3.0), (4, 1, 2, 6, 3.0), (1, 1, 4, 6, 3.0)), urgent=0.1),
+}  # fmt: skip
+
+
+def arrivals(site: Site, seed: int, days: int) -> list[Job]:
+    """Poisson arrivals with a day-night rhythm, run times spread log-normally."""
+    rng = random.Random(f"{site.fault}{site.load}{seed}")
+    weights = [entry[0] for entry in site.mix]
+    mean = sum(w * n * g * h * 1.13 for w, n, g, _, h in site.mix) / sum(weights)
+    rate = site.load * NODES * GPUS / mean  # jobs an hour
+    jobs, at = [], 0.0
+    while True:
+        busy = 1.3 if 8 <= at / 3600 % 24 < 20 else 0.7
+        at += rng.expovariate(rate * busy) * 3600
+        if at >= days * DAY:
+            return jobs
+        _, nodes, gpus, cpus, hours = rng.choices(site.mix, weights)[0]
+        run = max(60, round(min(hours * rng.lognormvariate(0, 0.5), 24) * 3600))
+        priority = 0
+        if site.urgent and rng.random() < site.urgent:
+            nodes, gpus, run, priority = 1, 1, max(60, round(run * 0.1)), 10
+        limit = round(run * rng.uniform(1.1, 2.0))
+        jobs.append(Job(round(at), run, limit, nodes, gpus, min(gpus * cpus, CPUS), priority))
+
+
+def play(jobs: list[Job], rules: Rules) -> list[Job]:  # noqa: C901 - one event loop, read in one go
+    """What happens to the jobs under the rules; the head keeps its place by estimates."""
+    jobs = [replace(job, start=None, held=[]) for job in jobs]
+    if rules.cap_cpus:
+        for job in jobs:
+            job.cpus = min(job.cpus, job.gpus * CPUS // GPUS)
+    free = [[GPUS, CPUS] for _ in range(NODES)]
+    ends: list[tuple[int, int]] = []
+    queue: list[Job] = []
+    place = 0
+    running: dict[int, Job] = {}
+    while place < len(jobs) or ends:
+        now = min(jobs[place].submit if place < len(jobs) else 1 << 60,
+                  ends[0][0] if ends else 1 << 60)  # fmt: skip
+        while ends and ends[0][0] == now:
+            gone = running.pop(heapq.heappop(ends)[1])
+            for node in gone.held:
+                free[node][0] += gone.gpus
+                free[node][1] += gone.cpus
+        while place < len(jobs) and jobs[place].submit == now:
+            queue.append(jobs[place])
+            place += 1
+        if rules.urgent_first:
+            queue.sort(key=lambda job: (-job.priority, job.submit))
+        for job in one_pass(queue, free, running, now, rules):
+            job.start = now
+            heapq.heappush(ends, (now + job.run, id(job)))
+            running[id(job)] = job
+    return jobs
+
+
+def one_pass(queue, free, running, now, rules):
+    """Start what may start; the rest stays in the queue."""
+    started, promise = [], None
+    for job in list(queue)[:40]:
+        nodes = choose(job, free, rules.spread)
+        if promise is not None and nodes is not None and not keeps(job, nodes, free, promise, now):
+            nodes = None
+        if nodes is not None:
+            for node in nodes:
+                free[node][0] -= job.gpus
+                free[node][1] -= job.cpus
+            job.held = nodes
+            started.append(job)
+            running[id(job)] = job
+            queue.remove(job)
+            job.start = now
+        elif promise is None:
+            if not rules.backfill:
+                break
+            promise = (job, *shadow(job, free, running, now))
+    return started
+
+
+def choose(job, free, spread):
+    """The nodes to hold, or None."""
+    fits = [n for n in range(NODES) if free[n][0] >= job.gpus and free[n][1] >= job.cpus]
+    if len(fits) < job.nodes:
+        return None
+    fits.sort(key=lambda n: (-free[n][0] if spread else free[n][0], n))
+    return fits[: job.nodes]
+
+
+def shadow(head, free, running, now):
+    """When the head fits by estimates, and what is free then."""
+    later = [list(each) for each in free]
+    for at, job in sorted(
+        ((max(job.start + job.limit, now + 1), job) for job in running.values()),
+        key=lambda pair: pair[0],
+    ):
+        for node in job.held:
+            later[node][0] += job.gpus
+            later[node][1] += job.cpus
+        if choose(head, later, False) is not None:
+            return at, later
+    return 1 << 60, later
+
+
+def keeps(job, nodes, free, promise, now):
+    """Whether the head can still start when promised if ``job`` starts now."""
+    head, at, later = promise
+    if now + job.limit <= at:
+        return True
+    rest = [list(each) for each in later]
+    for node in nodes:
+        rest[node][0] -= job.gpus
+        rest[node][1] -= job.cpus
+    if any(gpus < 0 for gpus, _ in rest) or choose(head, rest, False) is None:
+        return False
+    later[:] = rest
+    return True
+
+
+def lost(jobs: list[Job], days: int) -> float:
+    """GPU-hours a week that stood free while jobs waited for GPUs."""
+    events = []
+    for job in jobs:
+        size = job.nodes * job.gpus
+        events += [(job.submit, size, 0), (job.start, -size, -size), (job.start + job.run, 0, size)]
+    events.sort(key=lambda event: event[0])
+    total, asked, room, before = 0.0, 0, NODES * GPUS, 0
+    for at, demand, change in events:
+        until = min(at, days * DAY)
+        total += max(until - before, 0) * min(asked, room)
+        before, asked, room = until, asked + demand, room + change
+    return total / 3600 / days * 7
+
+
+def urgent_waiting(jobs: list[Job], days: int) -> float:
+    """Hours that urgent jobs waited, a week."""
+    urgent = [job for job in jobs if job.priority]
+    return sum(min(j.start, days * DAY) - j.submit for j in urgent) / 3600 / days * 7
+
+
+def past_of(jobs: list[Job], days: int) -> tuple[Past, Seen]:
+    """What the advisor is shown of a history."""
+    order = sorted(range(len(jobs)), key=lambda place: jobs[place].submit)
+    jobs = [jobs[place] for place in order]
+    made = Jobs.build(
+        submit=[j.submit for j in jobs], run=[j.run for j in jobs], limit=[j.limit for j in jobs],
+        gpus=[j.gpus * j.nodes for j in jobs], tasks=[j.nodes for j in jobs],
+        gpus_per_task=[j.gpus for j in jobs], cpu_milli=[j.cpus * 1000 for j in jobs],
+        priority=[j.priority for j in jobs],
+    )  # fmt: skip
+    cluster = Cluster.build(gpus=[GPUS] * NODES, cpu_milli=[CPUS * 1000] * NODES)
+    wait = np.array([j.start - j.submit for j in jobs], np.int64)
+    rows = [(place, node, j.gpus, j.cpus * 1000) for place, j in enumerate(jobs) for node in j.held]
+    table = np.array(rows, np.int64).reshape(-1, 4)
+    seen = Seen(table[:, 0], table[:, 1], table[:, 2].astype(float), table[:, 3].astype(float),
+                np.zeros(len(table)), idle_ratio=0.08, topology_ratio=0.0)  # fmt: skip
+    return Past(made, cluster, wait, 0, days * DAY), seen
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The tools of the tests by name."""
+
+    sites: dict[str, Site]
+
+    arrivals = staticmethod(arrivals)
+    play = staticmethod(play)
+    lost = staticmethod(lost)
+    urgent_waiting = staticmethod(urgent_waiting)
+    past_of = staticmethod(past_of)
+
+    @staticmethod
+    def with_jobs(past: Past, jobs: Jobs) -> Past:
+        """The same past with changed columns of its jobs."""
+        return replace(past, jobs=jobs)
+
+
+@pytest.fixture(scope="session")
+def planted():
+    """Sites with a planted fault, their generator and their judge."""
+    return Planted(SITES)
