@@ -162,3 +162,10 @@ def _hold(machine: Machine, cpu: int, mem: int, sign: int) -> None:
     machine.cpu -= sign * cpu
     machine.mem -= sign * mem
     machine.tasks += sign
+
+
+def retake(floor: Floor, piece: Piece, job: int) -> None:
+    """Whole GPUs that the job gave back a moment ago are its own again."""
+    for at in piece.gpus:
+        floor[piece.node].gpus[at].whole = job
+    _hold(floor[piece.node], piece.cpu, piece.mem, 1)

@@ -1,0 +1,229 @@
+"""What each job asks of the machines, and finding it there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.parts.floor import (
+    Floor,
+    Piece,
+    release,
+    take_share,
+    take_slice,
+    take_whole,
+)
+from scheduler_advisor.engine.parts.interference import Demand
+from scheduler_advisor.engine.parts.levels import Tree
+from scheduler_advisor.engine.parts.mig import Profile, serving
+from scheduler_advisor.engine.parts.reference_gang import Site, gang_nodes
+from scheduler_advisor.engine.parts.settings import Sharing
+from scheduler_advisor.engine.policy import Placement, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """`tasks` tasks of `gpus` GPUs, or of `milli` thousandths of one, each with CPU and memory;
+    a smaller last one of `rest`. `nodes`: where it may run, in the cluster's order."""
+
+    job: int
+    tasks: int
+    gpus: int
+    milli: int
+    rest: int
+    cpu: int
+    mem: int
+    latency: bool
+    nodes: tuple[int, ...]
+    need: str
+
+    def rest_part(self, amount: int) -> int:
+        """The rest's share of a task's CPU or memory, rounded up."""
+        return -(-amount * self.rest // self.gpus) if self.gpus else 0
+
+
+def ask_of(jobs: Jobs, job: int, nodes: Sequence[int], sharing: Sharing, need: str) -> Ask:
+    """What the job asks for; without sharing a part of a GPU becomes a whole one."""
+    milli = int(jobs.gpu_milli[job])
+    gpus = int(jobs.gpus_per_task[job])
+    if milli and sharing is Sharing.NONE:
+        milli, gpus = 0, 1
+    return Ask(
+        job,
+        int(jobs.tasks[job]),
+        gpus,
+        milli,
+        int(jobs.rest_gpus[job]),
+        int(jobs.cpu_milli[job]),
+        int(jobs.mem_mib[job]),
+        bool(jobs.latency_sensitive[job]),
+        tuple(nodes),
+        need,
+    )
+
+
+def place(floor: Floor, ask: Ask, tasks: int, policy: Policy, tree: Tree) -> list[Piece] | None:
+    """Puts `tasks` tasks and the rest on the floor, or changes nothing and says None."""
+    pieces: list[Piece] = []
+    chosen = _by_network(floor, ask, tasks, tree) if _networked(ask, policy) else None
+    if _networked(ask, policy) and chosen is None:
+        return None
+    for task in range(tasks):
+        node = chosen[task] if chosen is not None else None
+        piece = _one(floor, ask, policy, node)
+        if piece is None:
+            lift(floor, pieces, ask.job)
+            return None
+        pieces.append(piece)
+    if ask.rest:
+        node = _rest_node(floor, ask, policy, tree, pieces)
+        if node is None:
+            lift(floor, pieces, ask.job)
+            return None
+        cpu, mem = ask.rest_part(ask.cpu), ask.rest_part(ask.mem)
+        pieces.append(take_whole(floor, node, ask.job, ask.rest, cpu, mem))
+    return pieces
+
+
+def lift(floor: Floor, pieces: Sequence[Piece], job: int) -> None:
+    """Takes the job's tasks off the floor."""
+    for piece in pieces:
+        release(floor, piece, job)
+
+
+def _networked(ask: Ask, policy: Policy) -> bool:
+    return policy.placement is Placement.TOPOLOGY and ask.gpus > 0
+
+
+def _one(floor: Floor, ask: Ask, policy: Policy, node: int | None) -> Piece | None:
+    if ask.milli:
+        return _share(floor, ask, policy)
+    if node is None:
+        able = [one for one in ask.nodes if _fits(floor, one, ask.gpus, ask.cpu, ask.mem)]
+        node = _preferred(floor, able, policy.placement)
+    if node is None:
+        return None
+    return take_whole(floor, node, ask.job, ask.gpus, ask.cpu, ask.mem)
+
+
+def _fits(floor: Floor, node: int, gpus: int, cpu: int, mem: int) -> bool:
+    machine = floor[node]
+    return machine.down == 0 and machine.cpu >= cpu and machine.mem >= mem and machine.whole >= gpus
+
+
+def _preferred(floor: Floor, able: Sequence[int], placement: Placement) -> int | None:
+    if not able:
+        return None
+    if placement is Placement.FIRST_FIT:
+        return able[0]
+    if placement is Placement.WORST_FIT:
+        return min(able, key=lambda node: (-floor[node].whole, node))
+    return min(able, key=lambda node: (floor[node].whole, node))
+
+
+def _share(floor: Floor, ask: Ask, policy: Policy) -> Piece | None:
+    """On a GPU that is shared already, the fullest that has room; else on a free one of the node
+    with the least free GPUs."""
+    kind = policy.sharing.kind
+    able = [
+        node
+        for node in ask.nodes
+        if floor[node].down == 0 and floor[node].cpu >= ask.cpu and floor[node].mem >= ask.mem
+    ]
+    if kind is Sharing.MIG:
+        return _sliced(floor, ask, able)
+    opened, fresh = [], []
+    for node in able:
+        for at, gpu in enumerate(floor[node].gpus):
+            if gpu.shares and gpu.left >= ask.milli:
+                apart = kind is not Sharing.ASKED and gpu.latency != ask.latency
+                if not apart and (kind is Sharing.ASKED or len(gpu.shares) < policy.sharing.most):
+                    opened.append((floor[node].whole, node, gpu.left, at))
+            elif gpu.free:
+                fresh.append((floor[node].whole, node, bool(gpu.cuts), at))
+    if not opened and not fresh:
+        return None
+    _, node, _, at = min(opened or fresh)
+    return take_share(floor, node, at, ask.job, ask.milli, ask.cpu, ask.mem, ask.latency)
+
+
+def _sliced(floor: Floor, ask: Ask, able: Sequence[int]) -> Piece | None:
+    """An idle slice of the profile; else a GPU that is cut already; else a free one."""
+    found = []
+    for node in able:
+        wanted = profile_for(floor, node, ask)
+        if wanted is None:
+            continue
+        for at, gpu in enumerate(floor[node].gpus):
+            if gpu.whole is None and not gpu.shares:
+                idle = any(cut.job is None and cut.profile == wanted for cut in gpu.cuts)
+                rank = 0 if idle and gpu.busy else 1 if idle else 2 if gpu.busy else 3
+                found.append((rank, floor[node].whole, node, at))
+    for _, _, node, at in sorted(found):
+        wanted = profile_for(floor, node, ask)
+        assert wanted is not None  # filtered above
+        piece = take_slice(floor, node, at, ask.job, wanted, ask.cpu, ask.mem)
+        if piece is not None:
+            return piece
+    return None
+
+
+def profile_for(floor: Floor, node: int, ask: Ask) -> Profile | None:
+    """The slice that serves the job on this node; None where its GPUs cannot be cut for it."""
+    return serving(floor[node].profiles, ask.milli)
+
+
+def demand_of(ask: Ask) -> Demand:
+    """What is known of a job that asks for a part: that part, of everything."""
+    return Demand.of_share(ask.milli, ask.latency)
+
+
+def _by_network(floor: Floor, ask: Ask, tasks: int, tree: Tree) -> list[int] | None:
+    rooms: dict[int, int] = {}
+    free: dict[int, int] = {}
+    for node in ask.nodes:
+        machine = floor[node]
+        if machine.down:
+            continue
+        free[node] = machine.whole
+        room = free[node] // ask.gpus
+        if ask.cpu:
+            room = min(room, machine.cpu // ask.cpu)
+        if ask.mem:
+            room = min(room, machine.mem // ask.mem)
+        rooms[node] = room
+    return gang_nodes(site_of(tree, free), rooms, tasks, ask.need)
+
+
+def site_of(tree: Tree, free: Mapping[int, int]) -> Site:
+    """The nodes as the search by network sees them."""
+    return Site(
+        free,
+        {node: int(tree.leaf[node]) for node in free},
+        {node: int(tree.spine[node]) for node in free},
+        {node: int(tree.rack[node]) for node in free},
+    )
+
+
+def _rest_node(
+    floor: Floor, ask: Ask, policy: Policy, tree: Tree, pieces: Sequence[Piece]
+) -> int | None:
+    cpu, mem = ask.rest_part(ask.cpu), ask.rest_part(ask.mem)
+    able = [node for node in ask.nodes if _fits(floor, node, ask.rest, cpu, mem)]
+    if not _networked(ask, policy):
+        return _preferred(floor, able, policy.placement)
+    last, used = pieces[-1].node, {piece.node for piece in pieces}
+    found = []
+    for node in able:
+        far = 1 if tree.leaf[node] == tree.leaf[last] else 2
+        far = far if tree.spine[node] == tree.spine[last] else 3
+        inside = {
+            "node": node in used,
+            "leaf": far == 1,
+            "spine": far <= 2,
+            "block": tree.rack[node] == tree.rack[last],
+        }
+        if inside.get(ask.need, True):
+            found.append((0 if node in used else far, floor[node].whole, node))
+    return min(found)[2] if found else None
