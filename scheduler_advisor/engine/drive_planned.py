@@ -2,7 +2,7 @@
 
 `conservative` makes the plan anew at each pass, in queue order. Only who starts now comes of it,
 so it plans no further than the last queued job that has room now (but those in full: a job that
-starts late pushes others). On a pool whose limits are exact the plan stays true and is kept.
+starts late pushes others). On a pool of GPUs alone `drive_pool` does it faster.
 `conservative-compress` keeps the plan and moves every job forward after a completion.
 """
 
@@ -160,8 +160,7 @@ def drive_planned(
     ends, first_rank, placed = w.ends, w.first_rank, w.scratch
     jobs = len(arrival)
     plain, interruptible = rules.plain_sizes, rules.interruptible
-    compresses = rules.backfill == COMPRESS
-    keeps = compresses or rules.exact != 0
+    keeps = rules.backfill == COMPRESS
     selective = rules.limits != 0 or rules.reservations != 0
     now = -(1 << 60)
     arrived = 0
@@ -221,7 +220,7 @@ def drive_planned(
             full = True
             if rules.dependencies != 0:
                 waiting += free_children(family, rows, queue, rank_of, eligible, job, now)
-            if compresses:
+            if keeps:
                 rank = next_rank(queue, 0)
                 while rank != NONE:
                     other = at_rank[rank]

@@ -221,7 +221,6 @@ def _rules(
         most=most,
         plain_sizes=int(not cluster.outages and not (jobs.exclusive > 0).any()),
         dependencies=int(len(jobs.parent_of) > 0),
-        exact=int(_exact(jobs, cluster, policy)),
         ties=list(Ties).index(policy.placement_ties),
         typical=_typical(jobs, cluster, policy, bits),
         scored=_scored(cluster, policy, bits, len(shapes)),
@@ -238,24 +237,6 @@ def _scored(cluster: Cluster, policy: Policy, bits: dict[str, int], shapes: int)
     if policy.placement not in BY_SCORE:
         return np.zeros((1, 1), np.int64)
     return score_table(cluster, bits, shapes)
-
-
-def _exact(jobs: Jobs, cluster: Cluster, policy: Policy) -> bool:
-    """True where a plan once made stays true: every job ends when it was believed to, arrivals
-    come last, and nothing else can change it. On one node only: with several, a plan made anew
-    may choose another node for the same start."""
-    return bool(
-        policy.backfill is Backfill.CONSERVATIVE
-        and len(cluster) == 1
-        and policy.order is Order.FIFO
-        and not (policy.backfill_depth or policy.backfill_max_limit_s)
-        and not (cluster.outages or cluster.limits or cluster.reservations or cluster.partitions)
-        and not len(jobs.parent_of)
-        and np.array_equal(jobs.limit, jobs.run)
-        and np.array_equal(jobs.eligible, jobs.submit)
-        and (jobs.run > 0).all()
-        and not jobs.checkpoint_cost.any()
-    )
 
 
 def _ranks(

@@ -29,6 +29,7 @@ from scheduler_advisor.engine.drive_holding import (
     empty_patience,
 )
 from scheduler_advisor.engine.drive_planned import LENGTHS, drive_planned
+from scheduler_advisor.engine.drive_pool import drive_pool, empty_pool, suits
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.outcome import STATES, Deadlock, Outcome, State
 from scheduler_advisor.engine.plan import NOWHEN
@@ -75,6 +76,9 @@ def run(
         return patience.deadlocks[: totals[DEADLOCKS]]
     if rules.backfill < CONSERVATIVE:
         drive(world, rules, totals)
+        return NO_DEADLOCKS
+    if suits(jobs, cluster, policy, rules):
+        drive_pool(world, empty_pool(world, int(totals[FREE])), rules.smallest_milli, totals)
         return NO_DEADLOCKS
     size, nodes = len(world.arrival), len(world.nodes.table)
     drive_planned(

@@ -183,7 +183,6 @@ class Rules(NamedTuple):
     most: int  # GPUs of the largest node
     plain_sizes: int  # 1 where a job always holds what it asks for, on nodes that are up
     dependencies: int
-    exact: int  # 1 where every limit is the run time and nothing but arrivals changes a plan
     ties: int  # how nodes of equal score are told apart
     typical: Any  # what placement by score is measured against (scoring.py)
     scored: Any  # what it knows and remembers of each node

@@ -159,6 +159,29 @@ def test_a_pool_whose_limits_are_exact_keeps_its_plan(data):
     same(jobs, Cluster.pool(data.draw(st.integers(1, 12))), policy)
 
 
+def test_the_drivers_of_pools_and_of_nodes_make_the_same_plans():
+    """A CPU asked for by one job is what sends a pool to the driver of nodes."""
+    for seed in range(24):
+        random = np.random.default_rng(seed)
+        count, gpus = int(random.integers(50, 200)), int(random.integers(4, 40))
+        run = random.integers(0, 60, count) * random.integers(0, 3, count)
+        jobs = Jobs.build(
+            submit=np.sort(random.integers(0, 2000, count)),
+            run=run,
+            gpus=random.integers(0, gpus + 3, count),
+            limit=(run * random.uniform(1, (1, 2, 10)[seed % 3], count)).astype(int),
+            priority=random.integers(0, 3, count),
+        )
+        order = (Order.FIFO, Order.PRIORITY, Order.SJF_LIMIT, Order.LARGEST_FIRST)[seed % 4]
+        policy = Policy(order=order, backfill=Backfill.CONSERVATIVE)
+        pool = simulate(jobs, Cluster.pool(gpus), policy)
+        asks = jobs.changed(cpu_milli=np.eye(1, count, dtype=int)[0])
+        node = simulate(asks, Cluster.pool(gpus), policy)
+        assert pool.start.tolist() == node.start.tolist(), seed
+        assert pool.state.tolist() == node.state.tolist(), seed
+        assert pool.held_gpu_s == node.held_gpu_s
+
+
 @MANY
 @given(st.data())
 def test_equal_nodes(data):
