@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from collector.ingest.take import take
+from collector.ingest.take import take, take_all
 
-__all__ = ["take"]
+__all__ = ["take", "take_all"]

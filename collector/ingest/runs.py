@@ -23,11 +23,16 @@ _TAGGED = ("sample", "process_sample", "host_sample")
 
 @dataclass(slots=True)
 class Resolved:
-    """Runs of the jobs named in a batch: job id -> (start, end or None, run id), by start."""
+    """Runs of the jobs named in some batches: (cluster, job id) -> (start, end, run id), by start.
 
-    runs: dict[str, list[tuple[datetime, datetime | None, str]]] = field(default_factory=dict)
+    The end is None for a run that is not over.
+    """
 
-    def of(self, keys: list[str | None], times: list[int]) -> list[str | None]:
+    runs: dict[tuple[str, str], list[tuple[datetime, datetime | None, str]]] = field(
+        default_factory=dict
+    )
+
+    def of(self, cluster: str, keys: list[str | None], times: list[int]) -> list[str | None]:
         """The run of each holder at each time."""
         known: dict[tuple[str, int], str] = {}
         found: list[str | None] = []
@@ -36,12 +41,12 @@ class Resolved:
                 found.append(key)
                 continue
             if (key, time) not in known:
-                known[key, time] = self._run(key, time)
+                known[key, time] = self._run(cluster, key, time)
             found.append(known[key, time])
         return found
 
-    def _run(self, key: str, time_us: int) -> str:
-        runs = self.runs.get(key.removeprefix(SLURM), [])
+    def _run(self, cluster: str, key: str, time_us: int) -> str:
+        runs = self.runs.get((cluster, key.removeprefix(SLURM)), [])
         ts = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=time_us)
         position = bisect_right([start - _SLACK for start, _, _ in runs], ts) - 1
         if position < 0:
@@ -50,21 +55,25 @@ class Resolved:
         return key if end is not None and ts > end + _SLACK else run_id
 
 
-def resolve(work: Work, batch: Batch) -> Resolved:
-    """The runs of every Slurm job that the batch names."""
-    jobs = sorted(set(_jobs(batch)))
-    if not jobs:
-        return Resolved()
-    marks = ", ".join("?" * len(jobs))
-    rows = work.rows(
-        f"SELECT job_id, run_id, start_at, end_at FROM job_run WHERE cluster = ? "
-        f"AND job_id IN ({marks}) AND start_at IS NOT NULL ORDER BY start_at",
-        [batch.cluster, *jobs],
-    )
-    found: dict[str, list[tuple[datetime, datetime | None, str]]] = {}
-    for row in rows:
-        found.setdefault(row["job_id"], []).append((row["start_at"], row["end_at"], row["run_id"]))
-    return Resolved(found)
+def resolve(work: Work, batches: Iterable[Batch]) -> Resolved:
+    """The runs of every Slurm job that the batches name."""
+    jobs: dict[str, set[str]] = {}
+    for batch in batches:
+        named = set(_jobs(batch))
+        if named:
+            jobs.setdefault(batch.cluster, set()).update(named)
+    found = Resolved()
+    for cluster, ids in jobs.items():
+        marks = ", ".join("?" * len(ids))
+        rows = work.rows(
+            "SELECT job_id, run_id, start_at, end_at FROM job_run WHERE cluster = ? "
+            f"AND job_id IN ({marks}) AND start_at IS NOT NULL ORDER BY start_at",
+            [cluster, *sorted(ids)],
+        )
+        for row in rows:
+            run = (row["start_at"], row["end_at"], row["run_id"])
+            found.runs.setdefault((cluster, row["job_id"]), []).append(run)
+    return found
 
 
 def _jobs(batch: Batch) -> Iterable[str]:

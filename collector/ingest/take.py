@@ -1,7 +1,8 @@
-"""One batch into the store."""
+"""Batches into the store, as many together as came together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,16 +10,17 @@ import pyarrow as pa
 
 from collector.agent.batch import Batch, Columns
 from collector.agent.tables import APPENDED
-from collector.errors import AgentConflictError, BatchRefusedError
+from collector.errors import AgentConflictError, BatchRefusedError, CollectorError
 from collector.ingest import holdings, inventory, runs
+from collector.ingest.coverage import SOURCE, cover
+from collector.ingest.taken import Taken, prune
 from collector.store import Work
 
-SOURCE = "agent"
+__all__ = ["prune", "take", "take_all"]
+
 # Two clocks further apart than this cannot be told from an agent that lives in the future, and a
 # row of the future would hide everything that comes after it.
 MOST_AHEAD = timedelta(minutes=5)
-# An agent that was heard of within this time is alive; another one for the same node must wait.
-ALIVE = timedelta(minutes=2)
 _TYPES = {
     "text": pa.string(), "float": pa.float64(), "int": pa.int64(), "bool": pa.bool_(),
     "time": pa.timestamp("us"),
@@ -31,39 +33,52 @@ def take(work: Work, batch: Batch, now: datetime) -> int:
     To be called inside a transaction. Raises BatchRefusedError for a batch that can never be
     taken, AgentConflictError while another agent speaks for the node.
     """
-    _check_clock(batch, now)
-    if _taken(work, batch, now):
-        return 0
-    resolved = runs.resolve(work, batch)
-    rows = sum(
-        work.append(table, _table(table, columns, batch, resolved))
-        for table, columns in batch.tables.items()
-        if table in APPENDED and any(columns.values())
-    )
-    rows += inventory.merge(work, batch)
-    rows += holdings.merge(work, batch)
-    _cover(work, batch)
-    work.execute(
-        "INSERT INTO ingest_batch (node, agent_id, boot_id, sequence, ts, row_count) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        [batch.node, batch.agent_id, batch.boot_id, batch.sequence, now, batch.row_count],
-    )
-    return rows
+    taken = take_all(work, [batch], now)[0]
+    if isinstance(taken, CollectorError):
+        raise taken
+    return taken
 
 
-def prune(work: Work, before: datetime) -> None:
-    """Forget batches taken before ``before``; older than the longest time a spool can keep one."""
-    work.execute("DELETE FROM ingest_batch WHERE ts < ?", [before])
+def take_all(work: Work, batches: Sequence[Batch], now: datetime) -> list[int | CollectorError]:
+    """`take` for several batches in the order they came; what a statement costs is shared.
+
+    A batch that is refused costs the others nothing. Raises BatchRefusedError when the values of
+    one cannot be stored: then nothing is written, and each must be taken alone.
+    """
+    taken = Taken(work, batches, now)
+    results: list[int | CollectorError] = []
+    accepted: list[Batch] = []
+    for batch in batches:
+        try:
+            _check_clock(batch, now)
+            fresh = taken.admit(batch)
+        except (BatchRefusedError, AgentConflictError) as error:
+            results.append(error)
+            continue
+        results.append(batch.row_count if fresh else 0)
+        if fresh:
+            accepted.append(batch)
+    if accepted:
+        _write(work, accepted)
+        taken.save(work)
+    return results
 
 
-def at(micros: int) -> datetime:
-    """The aware time of microseconds since 1970."""
-    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+def _write(work: Work, batches: list[Batch]) -> None:
+    resolved = runs.resolve(work, batches)
+    for table in APPENDED:
+        parts = [(b, b.tables[table]) for b in batches if any(b.tables.get(table, {}).values())]
+        if parts:
+            work.append(table, _table(table, parts, resolved))
+    for batch in batches:
+        inventory.merge(work, batch)
+    holdings.merge(work, batches)
+    cover(work, batches)
 
 
 def _check_clock(batch: Batch, now: datetime) -> None:
     try:
-        made = at(batch.ts_us)
+        made = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=batch.ts_us)
     except OverflowError:
         raise BatchRefusedError(f"the batch says it was made {batch.ts_us} us after 1970") from None
     if made - now > MOST_AHEAD:
@@ -73,72 +88,24 @@ def _check_clock(batch: Batch, now: datetime) -> None:
         )
 
 
-def _taken(work: Work, batch: Batch, now: datetime) -> bool:
-    """Whether the batch is in already; raises AgentConflictError while another agent is alive."""
-    found = work.rows(
-        "SELECT agent_id, max(ts) AS heard, "
-        "bool_or(agent_id = $2 AND boot_id = $3 AND sequence = $4) AS same FROM ingest_batch "
-        "WHERE node = $1 AND (ts > $5 OR (agent_id = $2 AND boot_id = $3 AND sequence = $4)) "
-        "GROUP BY agent_id",
-        [batch.node, batch.agent_id, batch.boot_id, batch.sequence, now - ALIVE],
-    )
-    if any(row["same"] for row in found):
-        return True
-    others = [row for row in found if row["agent_id"] != batch.agent_id]
-    if others:
-        raise AgentConflictError(
-            f"agent {others[0]['agent_id']} spoke for {batch.node} at "
-            f"{others[0]['heard']:%H:%M:%S}, now {batch.agent_id} does, too: stop one of them (or "
-            "give each node a name of its own with --node); it is taken "
-            f"{ALIVE.seconds} s after the other fell silent"
-        )
-    return False
-
-
-def _table(table: str, columns: Columns, batch: Batch, resolved: runs.Resolved) -> pa.Table:
+def _table(table: str, parts: list[tuple[Batch, Columns]], resolved: runs.Resolved) -> pa.Table:
+    columns: dict[str, list[Any]] = {name: [] for name in ("cluster", "node", "source")}
+    columns |= {name: [] for name in APPENDED[table]}
+    for batch, given in parts:
+        height = max(len(values) for values in given.values())
+        columns["cluster"] += [batch.cluster] * height
+        columns["node"] += [batch.node] * height
+        columns["source"] += [SOURCE] * height
+        for name in APPENDED[table]:
+            values = given.get(name) or [None] * height
+            if name == "run_id":
+                values = resolved.of(batch.cluster, values, given["ts"])
+            columns[name] += values
     kinds = APPENDED[table]
-    height = max(len(values) for values in columns.values())
-    arrays: dict[str, Any] = {
-        "cluster": pa.array([batch.cluster] * height, pa.string()),
-        "node": pa.array([batch.node] * height, pa.string()),
-        "source": pa.array([SOURCE] * height, pa.string()),
-    }
+    arrays: dict[str, pa.Array] = {}
     for name, values in columns.items():
-        if name == "run_id":
-            values = resolved.of(values, columns["ts"])
         try:
-            arrays[name] = pa.array(values, _TYPES[kinds[name]])
+            arrays[name] = pa.array(values, _TYPES[kinds.get(name, "text")])
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise BatchRefusedError(f"{table}.{name}: {error}; nothing was taken") from error
     return pa.table(arrays)
-
-
-def _cover(work: Work, batch: Batch) -> None:
-    """The node's telemetry covers the time of these samples; beyond that it is unknown."""
-    samples = batch.tables.get("sample") or {}
-    times = samples.get("ts") or []
-    if not times:
-        return
-    step = timedelta(seconds=max(samples["step_s"]))
-    first, last = at(min(times)) - step, at(max(times))
-    key = [batch.cluster, batch.node, SOURCE]
-    where = "cluster = ? AND node = ? AND source = ? AND kind = 'telemetry'"
-    touching = f"{where} AND until >= ? AND since <= ?"
-    reach = [first - step, last + step]  # a tick that came a little late leaves no gap
-    grown = work.rows(
-        f"UPDATE fact_window SET since = least(since, ?), until = greatest(until, ?) "
-        f"WHERE {touching} RETURNING since, until",
-        [first, last, *key, *reach],
-    )
-    if len(grown) == 1:
-        return
-    if grown:  # the batch closes a gap: several windows become one
-        first = min(window["since"] for window in grown)
-        last = max(window["until"] for window in grown)
-        reach = [first - step, last + step]
-        work.execute(f"DELETE FROM fact_window WHERE {touching}", [*key, *reach])
-    columns = {
-        "cluster": [batch.cluster], "kind": ["telemetry"], "node": [batch.node],
-        "since": [first], "until": [last], "source": [SOURCE],
-    }  # fmt: skip
-    work.append("fact_window", columns)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from collector.agent.batch import Batch
 from collector.errors import AgentConflictError, AgentForbiddenError, BatchRefusedError
-from collector.ingest import take
 from unstrand.api.status import service_of
 from unstrand.errors import RequestRefusedError
+
+if TYPE_CHECKING:
+    from unstrand.service.core import Service
 
 router = APIRouter(tags=["agents"])
 
 # A packed batch is some kilobytes; thousands of processes make some hundred.
 MOST_BYTES = 4 * 2**20
+LARGE_BYTES = 64 * 2**10
 COMMITTED_WITHIN_S = 20.0  # below the time an agent waits, so that it learns of its batch
 
 
@@ -36,9 +40,12 @@ async def ingest(request: Request) -> Taken:
     service = service_of(request)
     raw = await _body(request)
     try:
-        batch = service.agents.admit(raw, request.headers.get("authorization"))
-        written = asyncio.to_thread(_write, request, batch)
-        return Taken(rows=await asyncio.wait_for(written, COMMITTED_WITHIN_S + 10.0))
+        authorization = request.headers.get("authorization")
+        if len(raw) > LARGE_BYTES:  # other requests must not wait until it is unpacked
+            batch = await asyncio.to_thread(service.agents.admit, raw, authorization)
+        else:
+            batch = service.agents.admit(raw, authorization)
+        return Taken(rows=await _written(service, batch))
     except AgentForbiddenError as error:
         raise _refusal(error, 401, "set --token-file of the agent") from error
     except AgentConflictError as error:
@@ -49,13 +56,13 @@ async def ingest(request: Request) -> Taken:
         ) from error
 
 
-def _write(request: Request, batch: Batch) -> int:
-    service = service_of(request)
-    done = service.writer.submit(
-        lambda work: take(work, batch, service.clock()), source=f"the agent of {batch.node}"
+async def _written(service: Service, batch: Batch) -> int:
+    """Rows, once committed. Without a thread per request: all that wait are written together."""
+    done = service.writer.submit_part(
+        batch, service.take_batches, source=f"the agent of {batch.node}", timeout_s=0.0
     )
     try:
-        return done.result(COMMITTED_WITHIN_S)
+        return await asyncio.wait_for(asyncio.wrap_future(done), COMMITTED_WITHIN_S)
     except TimeoutError as error:
         raise RequestRefusedError(
             "the batch is not committed yet", where="writer queue",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from analytics.health.span import store_kind
+from collector.agent.batch import Batch
 from collector.agent.local import LocalCollector
+from collector.errors import CollectorError
 from collector.ingest.door import AgentDoor
-from collector.ingest.take import prune
+from collector.ingest.take import prune, take_all
 from collector.slurm.importer import import_live
-from collector.store import Store
+from collector.store import Store, Work
 from unstrand.schedule import LOOK_EVERY, WeeklyReports
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
 from unstrand.service.ledger_metrics import LedgerCollector
@@ -81,6 +83,10 @@ class Service:
         self.schedule.every(
             every, "slurm", lambda: import_live(self.store, cluster, None, None, self.clock())
         )
+
+    def take_batches(self, work: Work, batches: Sequence[Batch]) -> list[int | CollectorError]:
+        """What agents sent, into the store; for the writer, which calls it with all that wait."""
+        return take_all(work, batches, self.clock())
 
     def forget_batches(self) -> None:
         """Batches so old that no spool can send them again need not be remembered."""

@@ -10,9 +10,11 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
 
 from collector.store import Store, Work
 from unstrand.errors import BackPressureError, ServiceError
@@ -23,12 +25,17 @@ QUEUE_BATCHES = 256
 GROUP_BATCHES = 64
 
 
+Together = Callable[[Work, Sequence[Any]], Sequence[int | Exception]]
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows to write: ``write`` appends them in a unit of work and returns how many they were."""
+    """Rows to write: ``write`` appends several parts in a unit of work, and says of each how many
+    rows it was or why it was refused; neighbours with the same ``write`` go together."""
 
     source: str
-    write: Callable[[Work], int]
+    write: Together
+    part: Any = None
     done: Future[int] = field(default_factory=Future)
 
 
@@ -78,7 +85,15 @@ class Writer:
 
         Raises BackPressureError when there is no room within ``timeout_s``; nothing was taken then.
         """
-        batch = Batch(source, write)
+        return self._queue_up(Batch(source, lambda work, _: [write(work)]), timeout_s)
+
+    def submit_part(
+        self, part: object, write: Together, *, source: str, timeout_s: float = 5.0
+    ) -> Future[int]:
+        """`submit` for one of many parts that ``write`` takes together, see `Batch`."""
+        return self._queue_up(Batch(source, write, part), timeout_s)
+
+    def _queue_up(self, batch: Batch, timeout_s: float) -> Future[int]:
         with self._changed:
             room = self._changed.wait_for(
                 lambda: not self._open or len(self._queue) < self._room, timeout_s
@@ -88,8 +103,8 @@ class Writer:
             if not room:
                 self.figures.refused += 1
                 raise BackPressureError(
-                    f"{self._room} batches wait to be written: keep the batch of {source} and "
-                    "send it again in a few seconds"
+                    f"{self._room} batches wait to be written: keep the batch of "
+                    f"{batch.source} and send it again in a few seconds"
                 )
             batch.done.set_running_or_notify_cancel()
             self._queue.append(batch)
@@ -128,11 +143,18 @@ class Writer:
     def _write(self, group: list[Batch]) -> None:
         try:
             with self._store.work() as work, work.transaction():
-                counts = [batch.write(work) for batch in group]
+                counts = [
+                    count
+                    for write, of in groupby(group, key=lambda batch: batch.write)
+                    for count in write(work, [batch.part for batch in of])
+                ]
         except Exception as error:  # noqa: BLE001 - whatever a batch raises belongs to its sender
             self._fail(group, error)
             return
         for batch, rows in zip(group, counts, strict=True):
+            if isinstance(rows, Exception):
+                batch.done.set_exception(rows)
+                continue
             self.figures.batches += 1
             self.figures.rows += rows
             batch.done.set_result(rows)

@@ -276,11 +276,11 @@ def test_a_sample_that_came_before_its_job_was_imported_is_tagged_afterwards(
 
 
 def test_forgetting_old_batches_keeps_the_new_ones(ingest, store, a_batch):
-    ingest(a_batch(1))
-    ingest(a_batch(2, at=later(60)), now=later(60))
+    ingest(a_batch(1, boot_id="old"))
+    ingest(a_batch(2, at=later(60), boot_id="new"), now=later(60))
     with store.work() as work:
         prune(work, later(30))
-    assert store.value("SELECT list(sequence) FROM ingest_batch") == [2]
+    assert store.value("SELECT list(boot_id) FROM ingest_range") == ["new"]
 
 
 def test_a_domain_over_nodes_is_kept_with_its_time(ingest, store, a_batch):

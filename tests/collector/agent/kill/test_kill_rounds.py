@@ -35,13 +35,13 @@ def test_nothing_that_was_kept_is_lost_and_nothing_is_counted_twice(site, proof_
     os.kill(site.service.pid, signal.SIGTERM)
     assert site.service.wait(60) == 0
     with Store.open(site.db, clock=lambda: datetime.now(UTC)) as store:
-        batches = store.rows("SELECT boot_id, sequence, row_count FROM ingest_batch")
+        ranges = store.rows("SELECT boot_id, first, last, row_count FROM ingest_range")
         samples = store.value("SELECT count(*) FROM sample")
         different = store.value("SELECT count(*) FROM (SELECT DISTINCT gpu_uuid, ts FROM sample)")
         posted, installed = conserved(store)
-    taken = {(row["boot_id"], row["sequence"]): row["row_count"] for row in batches}
-    assert len(batches) == len(taken), "a batch was taken twice"
-    assert lost_of(site, taken) == {}
+    taken = [(r["boot_id"], number) for r in ranges for number in range(r["first"], r["last"] + 1)]
+    assert len(taken) == len(set(taken)), "a batch was taken twice"
+    assert lost_of(site, set(taken)) == []
     assert samples == different == 2 * len(taken)
     assert posted == installed > 0
     full, twice = len(site.lines("full")), len(site.lines("twice"))
@@ -75,12 +75,10 @@ def one_round(site, number, random_):
 
 
 def lost_of(site, taken):
-    """Batches that were on the agent's disk and are not in the store as they were."""
-    return {
-        key: rows
-        for key, rows in site.kept().items()
-        if taken.get(key) != rows and (key[0][:12], key[1]) not in site.torn
-    }
+    """Batches that were on the agent's disk, and neither spoiled there nor in the store."""
+    return [
+        key for key in site.kept() if key not in taken and (key[0][:12], key[1]) not in site.torn
+    ]
 
 
 def drain(site):
