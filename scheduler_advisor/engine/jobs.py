@@ -27,6 +27,7 @@ DEFAULTS: Mapping[str, int] = {
     "distinct_nodes": 0,
     "exclusive": 0,
     "priority": 0,
+    "nice": 0,
     "preemptible": 0,
     "checkpoint_every": 0,
     "checkpoint_cost": 0,
@@ -35,6 +36,7 @@ DEFAULTS: Mapping[str, int] = {
     "max_tasks": 0,
     "comm_milli": 0,
     "latency_sensitive": 0,
+    "service": 0,
 }
 NAMED = (
     "team",
@@ -99,6 +101,7 @@ class Jobs:
     distinct_nodes: Ints
     exclusive: Ints
     priority: Ints
+    nice: Ints
     preemptible: Ints
     checkpoint_every: Ints
     checkpoint_cost: Ints
@@ -107,6 +110,7 @@ class Jobs:
     max_tasks: Ints
     comm_milli: Ints
     latency_sensitive: Ints
+    service: Ints  # 1: one replica of a service, wanted until submit + run, whenever it starts
     team: Named
     user: Named
     account: Named
@@ -202,7 +206,11 @@ def _ints(given: Mapping[str, Any], name: str, size: int, default: Ints | None =
 
 def _check(columns: Mapping[str, Ints]) -> None:
     for name, values in columns.items():
-        if name not in ("priority", "submit", "eligible") and len(values) and values.min() < 0:
+        if (
+            name not in ("priority", "nice", "submit", "eligible")
+            and len(values)
+            and values.min() < 0
+        ):
             job = int(np.argmin(values))
             raise JobsError(f"jobs: {name} is {values[job]} in row {job}; must be 0 or more")
     if len(columns["gpu_milli"]) and columns["gpu_milli"].max() > 1000:

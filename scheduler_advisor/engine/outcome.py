@@ -65,6 +65,14 @@ class Outcome:
     shadows: int
     prepare_s: float
     drive_s: float
+    # What the general driver tells beside: None or 0 where another one replayed.
+    left_s: Ints | None = None  # service that a job still lacks
+    room_by: Ints | None = None  # 1: got its room by preemption, 2: by reclaim
+    room_asked_at: Ints | None = None  # when it asked for it; -1: never
+    free_gpu_s: float = 0.0
+    down_gpu_s: float = 0.0
+    first_instant: int = 0
+    slow_ppm: Ints | None = None  # what the last placement stretched run times to, in millionths
 
     @property
     def engine_s(self) -> float:

@@ -8,6 +8,29 @@ from enum import StrEnum
 
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.hashes import VERSION, digest
+from scheduler_advisor.engine.live.settings import (
+    AT_ONCE,
+    NO_QUOTA,
+    PLAIN_ORDER,
+    UNWEIGHTED,
+    WEIGHTED,
+    EvictionPart,
+    FairPart,
+    MultifactorPart,
+    OrderPart,
+    QuotaPart,
+    Reclaim,
+)
+from scheduler_advisor.engine.parts.settings import (
+    ANY_TOPOLOGY,
+    AS_ASKED,
+    FIXED_SIZE,
+    NO_DEFRAG,
+    DefragPart,
+    ElasticPart,
+    SharingPart,
+    TopologyPart,
+)
 
 
 class Order(StrEnum):
@@ -18,6 +41,20 @@ class Order(StrEnum):
     LARGEST_FIRST = "largest-first"
     SJF_LIMIT = "sjf-limit"
     SJF_TRUE = "sjf-true"
+    SJF_PREDICTED = "sjf-predicted"
+    LAS = "las"
+    MULTIFACTOR = "multifactor"
+    FAIR_SHARE = "fair-share"
+    DRF = "drf"
+
+
+STATIC_ORDERS = (
+    Order.FIFO,
+    Order.PRIORITY,
+    Order.LARGEST_FIRST,
+    Order.SJF_LIMIT,
+    Order.SJF_TRUE,
+)
 
 
 class Backfill(StrEnum):
@@ -40,6 +77,7 @@ class Placement(StrEnum):
     RANDOM = "random"
     FGD = "fgd"
     DOT_PRODUCT = "dot-product"
+    TOPOLOGY = "topology"
 
 
 class Ties(StrEnum):
@@ -71,9 +109,25 @@ class Policy:
     placement_ties: Ties = Ties.NAME
     preemption: Preemption = Preemption.NONE
     seed: int = 0
+    topology: TopologyPart = ANY_TOPOLOGY
+    defrag: DefragPart = NO_DEFRAG
+    sharing: SharingPart = AS_ASKED
+    elastic: ElasticPart = FIXED_SIZE
+    backfill_whole_nodes: bool = False  # blocked jobs reserve whole nodes, each of those examined
+    backfill_interval_s: int = 0  # behind a blocked job only at multiples of this; 0: every pass
+    quota: QuotaPart = NO_QUOTA
+    fair: FairPart = WEIGHTED
+    multifactor: MultifactorPart = UNWEIGHTED
+    eviction: EvictionPart = AT_ONCE
+    ordering: OrderPart = PLAIN_ORDER
 
     def __post_init__(self) -> None:
-        for key in ("backfill_depth", "backfill_max_limit_s", "gang_timeout_s"):
+        for key in (
+            "backfill_depth",
+            "backfill_max_limit_s",
+            "gang_timeout_s",
+            "backfill_interval_s",
+        ):
             if getattr(self, key) < 0:
                 raise PolicyError(f"policy: {key} is {getattr(self, key)}; must be 0 or more")
         if not self.gang and self.backfill not in (Backfill.NONE, Backfill.GREEDY):
@@ -81,6 +135,35 @@ class Policy:
                 f"policy: gang = false goes with backfill none or greedy, not {self.backfill}:"
                 " a reservation for a whole gang has no meaning where tasks start one by one"
             )
+        if self.backfill_whole_nodes and self.backfill is not Backfill.EASY:
+            raise PolicyError(
+                "policy: backfill.whole_nodes is a way to reserve; it goes with backfill easy"
+            )
+        if self.live and not self.gang:
+            raise PolicyError(
+                "policy: gang = false goes with static orders alone, without quotas, reclaim or"
+                " timed preemption; use gang = true"
+            )
+        if self.live and self.backfill in (Backfill.CONSERVATIVE, Backfill.CONSERVATIVE_COMPRESS):
+            raise PolicyError(
+                "policy: conservative backfill plans an order that does not change; with"
+                f" order {self.order}, quotas or preemption use easy"
+            )
+
+    @property
+    def live(self) -> bool:
+        """What may start depends on what is running: the general driver replays it."""
+        return (
+            self.order not in STATIC_ORDERS
+            or self.backfill_whole_nodes
+            or self.backfill_interval_s > 0
+            or self.placement is Placement.TOPOLOGY
+            or self.topology.slowdown
+            or self.quota.queues != ()
+            or self.quota.strict
+            or self.quota.reclaim is not Reclaim.NONE
+            or (self.preemption is not Preemption.NONE and self.eviction != AT_ONCE)
+        )
 
     @property
     def hash(self) -> str:
@@ -91,4 +174,4 @@ class Policy:
         """The policy with keys as on the command line replaced, e.g. {"backfill.depth": "100"}."""
         from scheduler_advisor.engine.policy_text import parsed
 
-        return replace(self, **parsed(values))
+        return replace(self, **parsed(values, self))

@@ -8,6 +8,13 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.live.settings import (
+    LIVE_PARTS,
+    live_changed,
+    live_keys,
+    live_toml,
+)
+from scheduler_advisor.engine.parts.settings import PARTS, part_changed, part_keys, part_toml
 from scheduler_advisor.engine.policy import (
     Backfill,
     Order,
@@ -23,6 +30,8 @@ KEYS: Mapping[str, str] = {
     "backfill.kind": "backfill",
     "backfill.depth": "backfill_depth",
     "backfill.max_limit_s": "backfill_max_limit_s",
+    "backfill.whole_nodes": "backfill_whole_nodes",
+    "backfill.interval_s": "backfill_interval_s",
     "gang": "gang",
     "gang.on": "gang",
     "gang.timeout_s": "gang_timeout_s",
@@ -41,8 +50,7 @@ CHOICES: Mapping[str, type[StrEnum]] = {
     "preemption": Preemption,
 }
 SHORT = {"sjf": "sjf-limit"}
-LATER_ORDERS = ("multifactor", "fair-share", "drf", "sjf-predicted", "las")
-LATER_TABLES = ("quota", "preemption", "topology", "defrag", "sharing", "elastic")
+FLAGS = ("gang", "backfill_whole_nodes")
 LATER_PRESETS = ("slurm", "volcano", "yarn-capacity", "kueue", "kai", "singularity")
 PRESETS: Mapping[str, Policy] = {
     "fifo": Policy(),
@@ -81,18 +89,31 @@ def to_toml(policy: Policy) -> str:
     """The TOML that `from_toml` reads back to an equal policy."""
     lines = [f'order = "{policy.order}"', f"seed = {policy.seed}", ""]
     lines += ["[backfill]", f'kind = "{policy.backfill}"', f"depth = {policy.backfill_depth}"]
-    lines += [f"max_limit_s = {policy.backfill_max_limit_s}", ""]
+    lines += [f"max_limit_s = {policy.backfill_max_limit_s}"]
+    lines += ["whole_nodes = true"] * policy.backfill_whole_nodes
+    lines += [f"interval_s = {policy.backfill_interval_s}", ""]
     lines += ["[gang]", f"on = {str(policy.gang).lower()}", f"timeout_s = {policy.gang_timeout_s}"]
     lines += ["", "[placement]", f'kind = "{policy.placement}"']
     lines += [f'ties = "{policy.placement_ties}"', "", "[preemption]"]
     lines += [f'kind = "{policy.preemption}"']
+    lines += live_toml(policy)
+    for part in PARTS:
+        lines += part_toml(getattr(policy, part))
     return "\n".join(lines) + "\n"
 
 
-def parsed(values: Mapping[str, object]) -> dict[str, Any]:
+def parsed(values: Mapping[str, object], base: Policy) -> dict[str, Any]:
     """Field values of `Policy` from keys and texts of the command line."""
     changes: dict[str, Any] = {}
     for key, value in values.items():
+        part = key.partition(".")[0]
+        if part in PARTS:
+            changes[part] = part_changed(changes.get(part, getattr(base, part)), key, value)
+            continue
+        if part in LIVE_PARTS and key not in KEYS:
+            name = LIVE_PARTS[part]
+            changes[name] = live_changed(changes.get(name, getattr(base, name)), key, value)
+            continue
         if key not in KEYS:
             raise PolicyError(_unknown_key(key))
         name = KEYS[key]
@@ -103,7 +124,7 @@ def parsed(values: Mapping[str, object]) -> dict[str, Any]:
 def _value(key: str, name: str, value: object) -> object:
     if name in CHOICES:
         return _choice(key, CHOICES[name], str(value))
-    if name == "gang":
+    if name in FLAGS:
         text = str(value).lower()
         if text not in ("true", "false"):
             raise PolicyError(f"policy: {key} = {value}; must be true or false")
@@ -116,8 +137,6 @@ def _value(key: str, name: str, value: object) -> object:
 
 def _choice(key: str, choices: type[StrEnum], text: str) -> StrEnum:
     text = SHORT.get(text, text)
-    if text in LATER_ORDERS and choices is Order:
-        raise PolicyError(f"policy: {key} = {text} is not there yet; known: {list(Order)}")
     try:
         return choices(text)
     except ValueError:
@@ -126,9 +145,8 @@ def _choice(key: str, choices: type[StrEnum], text: str) -> StrEnum:
 
 
 def _unknown_key(key: str) -> str:
-    if key.split(".")[0] in LATER_TABLES:
-        return f"policy: {key} is not there yet; known keys: {', '.join(sorted(KEYS))}"
-    return f"policy: no key {key}; known keys: {', '.join(sorted(KEYS))}"
+    known = sorted([*KEYS, *part_keys(), *live_keys()])
+    return f"policy: no key {key}; known keys: {', '.join(known)}"
 
 
 def _flat(tables: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:

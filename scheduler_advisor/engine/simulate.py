@@ -32,6 +32,8 @@ from scheduler_advisor.engine.drive_planned import LENGTHS, drive_planned
 from scheduler_advisor.engine.drive_pool import drive_pool, empty_pool, suits
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.outcome import STATES, Deadlock, Outcome, State
+from scheduler_advisor.engine.parts.fluid_run import is_fluid, simulate_fluid
+from scheduler_advisor.engine.parts.wired import refuse_unwired
 from scheduler_advisor.engine.plan import NOWHEN
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.prepare import Prepared, order_bands, prepare
@@ -54,8 +56,15 @@ def simulate(jobs: Jobs, cluster: Cluster, policy: Policy, *, seed: int | None =
     """Replays `jobs` on `cluster` under `policy`; `seed` replaces the policy's own."""
     if seed is not None:
         policy = replace(policy, seed=seed)
+    refuse_unwired(policy)
     began = time.process_time()
     jobs = fitted(jobs, int(cluster.gpus.max(initial=0)))
+    if is_fluid(jobs, policy):
+        return simulate_fluid(jobs, cluster, policy)
+    if policy.live:
+        from scheduler_advisor.engine.live.run import run_live  # its compiled code is large
+
+        return run_live(jobs, cluster, policy)
     ready = prepare(jobs, cluster, policy)
     totals = np.zeros(HOLDING_TOTALS, np.int64)
     totals[FREE] = cluster.total_gpus * WHOLE

@@ -1,0 +1,347 @@
+"""From jobs, a cluster and a policy to the arrays of the general driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.counters import asked
+from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.groups import tiers
+from scheduler_advisor.engine.jobs import Jobs, Named
+from scheduler_advisor.engine.live.make_tree import Queues, make_tree
+from scheduler_advisor.engine.live.order import ATTAINED, FIXED, MULTIFACTOR, PREDICTED
+from scheduler_advisor.engine.live.queues import BY_DRF, BY_SHARE, NO_MAXIMUM
+from scheduler_advisor.engine.live.settings import (
+    Eligible,
+    Entitlement,
+    Rank,
+    Reach,
+    Reclaim,
+    Stop,
+    Victims,
+)
+from scheduler_advisor.engine.live.tuples import (
+    EPOCH,
+    FIRST,
+    FREE,
+    LONG_EPOCH,
+    NEVER,
+    NONE,
+    NOW,
+    Q_KEEP,
+    Q_MAXIMUM,
+    Q_PARENT,
+    SCALARS,
+    TICK,
+    Crowd,
+    Factors,
+    Fate,
+    Guess,
+    Lines,
+    Live,
+    Terms,
+)
+from scheduler_advisor.engine.parts.net import Net
+from scheduler_advisor.engine.parts.places import by_network
+from scheduler_advisor.engine.parts.with_net import empty_net, with_net
+from scheduler_advisor.engine.policy import (
+    STATIC_ORDERS,
+    Order,
+    Placement,
+    Policy,
+    Preemption,
+)
+from scheduler_advisor.engine.prepare import Prepared, _order_key, prepare
+from scheduler_advisor.engine.world import M_RESTORE, S_CLASS, S_PLAIN, WHOLE
+
+Ints = NDArray[np.int64]
+DECAY_ONE = 1 << 20
+KIB = 1 << 20  # KiB in a GiB
+MILLION = 1_000_000
+MOST_PLANS = 100
+ORDERS = {
+    Order.SJF_PREDICTED: PREDICTED,
+    Order.LAS: ATTAINED,
+    Order.MULTIFACTOR: MULTIFACTOR,
+}
+BY_QUEUE = {Order.FAIR_SHARE: BY_SHARE, Order.DRF: BY_DRF}
+
+
+@dataclass(frozen=True, slots=True)
+class LivePrepared:
+    """A replay by the general driver that is ready to run."""
+
+    base: Prepared
+    live: Live
+    terms: Terms
+    queues: Queues
+    z: Ints
+    lines_each: int
+
+
+def prepare_live(jobs: Jobs, cluster: Cluster, policy: Policy) -> LivePrepared:
+    """The arrays of a replay; `jobs` have their shapes stated."""
+    stands_in = replace(
+        policy,
+        order=policy.order if policy.order in STATIC_ORDERS else Order.FIFO,
+        preemption=Preemption.PRIORITY,  # jobs can be stopped, so that attempts are counted
+    )
+    base = prepare(jobs, cluster, stands_in)
+    began = int(jobs.eligible.min(initial=0))
+    keeps_usage = policy.order is Order.MULTIFACTOR or policy.fair.half_life_s > 0
+    queues = make_tree(jobs, policy.quota, policy.fair.period_s if keeps_usage else 0, began)
+    base = _over_maximum(jobs, base, queues)
+    terms = _terms(policy, queues, keeps_usage, len(base.world.held.window))
+    _refuse(jobs, cluster, policy, base, terms)
+    net = empty_net()
+    if by_network(policy):
+        base, net = with_net(base, jobs, cluster, policy)
+    if terms.whole_nodes:
+        base = _with_plans(base, cluster, terms)
+    if policy.eviction.gib_per_gpu:
+        kib = np.maximum(1, asked(jobs) * terms.kib_per_gpu // WHOLE)
+        base.world.runs.more[:, M_RESTORE] += -(-kib // terms.kib_s)
+    live, lines_each = _live(jobs, cluster, policy, base, queues, terms, net)
+    z = np.zeros(SCALARS, np.int64)
+    z[FREE] = cluster.total_gpus * WHOLE
+    z[NOW] = -(1 << 60)
+    z[FIRST] = NEVER
+    z[TICK] = -(1 << 40)
+    z[EPOCH] = z[LONG_EPOCH] = 1  # nothing has failed yet
+    return LivePrepared(base, live, terms, queues, z, lines_each)
+
+
+def _refuse(jobs: Jobs, cluster: Cluster, policy: Policy, base: Prepared, terms: Terms) -> None:
+    slow = terms.timed and terms.preempts
+    kept = terms.preempts and policy.eviction.mode is Stop.SUSPEND
+    if (slow or kept) and cluster.outages:
+        raise PolicyError(
+            "policy: preemption that takes time, or suspends, knows no outages; use mode requeue"
+            " without grace"
+        )
+    if (slow or kept) and (
+        base.rules.shares or policy.placement in (Placement.FGD, Placement.DOT_PRODUCT)
+    ):
+        raise PolicyError(
+            "policy: preemption that takes time, or suspends, knows whole GPUs only, and no"
+            " placement by score; use mode requeue without grace"
+        )
+    if kept and (jobs.exclusive > 0).any():
+        raise PolicyError("policy: suspended jobs share their nodes; no job can be exclusive")
+    if terms.whole_nodes and base.rules.shares:
+        raise PolicyError("policy: backfill.whole_nodes knows whole GPUs only")
+
+
+def _over_maximum(jobs: Jobs, base: Prepared, queues: Queues) -> Prepared:
+    """Jobs larger than a maximum above them can never run."""
+    row, size = queues.tree.row, asked(jobs)
+    over = np.zeros(len(jobs), bool)
+    queue = queues.tree.leaf.copy()
+    while (queue > 0).any():
+        over |= (queue > 0) & (size > row[queue, Q_MAXIMUM])
+        queue = np.where(queue > 0, row[queue, Q_PARENT], 0)
+    if not over.any():
+        return base
+    rows = base.world.rows._replace(shape=np.where(over, -1, base.world.rows.shape))
+    return replace(base, world=base.world._replace(rows=rows), unplaceable=base.unplaceable | over)
+
+
+def _with_plans(base: Prepared, cluster: Cluster, terms: Terms) -> Prepared:
+    """Rows of reservations that a pass fills with what it plans."""
+    held = base.world.held
+    rows = np.zeros((terms.most_plans, 2), np.int64)
+    covers = np.zeros((terms.most_plans, len(cluster)), np.int8)
+    held = held._replace(
+        window=np.concatenate((held.window, rows)), covers=np.concatenate((held.covers, covers))
+    )
+    base.world.shapes[:, S_PLAIN] = 0
+    return replace(
+        base,
+        world=base.world._replace(held=held),
+        rules=base.rules._replace(reservations=1),
+    )
+
+
+def _terms(policy: Policy, queues: Queues, keeps_usage: bool, plans_from: int) -> Terms:
+    fair, part, quota, weights = policy.fair, policy.eviction, policy.quota, policy.multifactor
+    decay = DECAY_ONE
+    if fair.half_life_s:
+        decay = int(DECAY_ONE * 0.5 ** (fair.period_s / fair.half_life_s))
+    by_rank = policy.preemption is not Preemption.NONE
+    reclaim = list(Reclaim).index(quota.reclaim)
+    row = queues.tree.row
+    return Terms(
+        order=ORDERS.get(policy.order, FIXED),
+        by_queue=BY_QUEUE.get(policy.order, 0),
+        entitlement=list(Entitlement).index(fair.entitlement),
+        half_life=fair.half_life_s,
+        decay=decay,
+        period=fair.period_s if keeps_usage else 0,
+        strict=int(quota.strict),
+        reclaim=reclaim,
+        reclaim_fair=int(quota.reclaim_to is Entitlement.TWO_STEP),
+        by_rank=int(by_rank),
+        preempts=int(by_rank or reclaim > 0),
+        victims=list(Victims).index(part.victims),
+        own_queue=int(part.reach is Reach.QUEUE),
+        mode=list(Stop).index(part.mode),
+        min_run=part.min_run_s,
+        max_per_job=part.max_per_job,
+        max_per_hour=part.max_per_hour,
+        max_team_milli=part.max_team_gpus_per_hour * WHOLE,
+        grace=part.grace_s,
+        timed=int(part.takes_time),
+        kib_per_gpu=part.gib_per_gpu * KIB,
+        kib_s=part.storage_gib_s * KIB,
+        two_step=int(Entitlement.TWO_STEP in (fair.entitlement, quota.reclaim_to)),
+        keeps=int((row[:, Q_KEEP] > 0).any()),
+        weight_age=weights.age,
+        weight_fair=weights.fairshare,
+        max_age=weights.max_age_s,
+        learn=policy.ordering.learn_from,
+        interval=policy.backfill_interval_s,
+        whole_nodes=int(policy.backfill_whole_nodes),
+        first_plan=plans_from,
+        most_plans=MOST_PLANS if policy.backfill_whole_nodes else 0,
+        limits_queues=int((row[1:, Q_MAXIMUM] < NO_MAXIMUM).any()),
+        has_levels=int(policy.order is Order.LAS and len(policy.ordering.levels()) > 0),
+        by_network=int(policy.placement is Placement.TOPOLOGY),
+        slows=int(policy.topology.slowdown),
+    )
+
+
+def _live(
+    jobs: Jobs,
+    cluster: Cluster,
+    policy: Policy,
+    base: Prepared,
+    queues: Queues,
+    terms: Terms,
+    net: Net,
+) -> tuple[Live, int]:
+    size = len(jobs)
+    lines_each = len(queues.tree.row) if terms.by_queue else 1
+
+    def zeros(length: int = size) -> Ints:
+        return np.zeros(length, np.int64)
+
+    per = np.maximum(jobs.gpus_per_task, 1)
+    rest = jobs.rest_gpus > 0
+    cpu = jobs.tasks * jobs.cpu_milli + rest * -(-jobs.cpu_milli * jobs.rest_gpus // per)
+    mem = jobs.tasks * jobs.mem_mib + rest * -(-jobs.mem_mib * jobs.rest_gpus // per)
+    preemptible = np.ones(size, np.int64)
+    if policy.eviction.eligible is Eligible.FLAGGED:
+        preemptible = (jobs.preemptible > 0).astype(np.int64)
+    by_tier = policy.eviction.by is Rank.TIER
+    total = np.array(
+        [cluster.total_gpus * WHOLE, cluster.cpu_milli.sum(), cluster.mem_mib.sum()], np.int64
+    )
+    live = Live(
+        lines=_lines(jobs, cluster, policy, base, queues, lines_each, terms),
+        tree=queues.tree,
+        fate=Fate(
+            kind=zeros(),
+            claim=np.full(size, NONE, np.int64),
+            left=zeros(),
+            natural=zeros(),
+            standing=tiers(jobs, cluster) if by_tier else jobs.priority.astype(np.int64),
+            stoppable=preemptible,
+            by=zeros(),
+            asked_at=np.full(size, NONE, np.int64),
+        ),
+        crowd=Crowd(*(zeros(size + 2) for _ in range(11))),
+        guess=_guess(jobs),
+        factors=Factors(
+            _fixed_priority(jobs, cluster, policy, cpu, mem)
+            if terms.order == MULTIFACTOR
+            else zeros(1)
+        ),
+        ends=zeros(2 * size + 64),
+        believed=zeros(2 * size + 64),
+        timers=zeros(4 * size + 64),
+        size_cpu=cpu,
+        size_mem=mem,
+        total=total,
+        levels=np.array([one * WHOLE for one in policy.ordering.levels()], np.int64),
+        planned=np.zeros((len(cluster) if terms.whole_nodes else 1, 4), np.int64),
+        net=net,
+    )
+    return live, lines_each
+
+
+def _lines(
+    jobs: Jobs,
+    cluster: Cluster,
+    policy: Policy,
+    base: Prepared,
+    queues: Queues,
+    lines_each: int,
+    terms: Terms,
+) -> Lines:
+    world = base.world
+    shape = np.maximum(world.rows.shape, 0)
+    part = world.component[world.shapes[shape, S_CLASS]] if len(jobs) else np.zeros(0, np.int64)
+    line = part * lines_each + (queues.tree.leaf if terms.by_queue else 0)
+    count = base.rules.components * lines_each
+    room = np.concatenate(([0], np.cumsum(np.bincount(line, minlength=count)))).astype(np.int64)
+    key = np.zeros(len(jobs), np.int64)
+    if policy.order in STATIC_ORDERS:
+        key = _order_key(jobs, policy).astype(np.int64)
+    return Lines(
+        jobs=np.zeros(len(jobs) + 1, np.int64),
+        room=room,
+        first=room[:-1].copy(),
+        last=room[:-1].copy(),
+        of=line.astype(np.int64),
+        key=key,
+        tier=-tiers(jobs, cluster),
+        cursor=np.zeros(count, np.int64),
+    )
+
+
+def _guess(jobs: Jobs) -> Guess:
+    """Groups of jobs whose run times are alike: user and size, user, all."""
+    pairs = np.stack((jobs.user.codes, asked(jobs)), axis=1)
+    _, fine = np.unique(pairs, axis=0, return_inverse=True)
+    fine = fine.reshape(-1)
+    first_user = int(fine.max(initial=-1)) + 1
+    every = first_user + int(jobs.user.codes.max(initial=-1)) + 1
+    of = np.stack((fine, first_user + jobs.user.codes, np.full(len(jobs), every, np.int64)), axis=1)
+    zeros = np.zeros(every + 1, np.int64)
+    return Guess(of.astype(np.int64), zeros, zeros.copy())
+
+
+def _fixed_priority(jobs: Jobs, cluster: Cluster, policy: Policy, cpu: Ints, mem: Ints) -> Ints:
+    """What the factors that never change give each job."""
+    weights = policy.multifactor
+
+    def factor(amount: Ints, total: int) -> Ints:
+        if total <= 0:
+            return np.zeros(len(amount), np.int64)
+        return np.minimum(MILLION, amount * MILLION // total)
+
+    def named(pairs: tuple[tuple[str, int], ...], column: Named) -> Ints:
+        given = dict(pairs)
+        most = max([0, *given.values()])
+        best = [max(given.get(one, 0) for one in name.split("|")) for name in column.names]
+        return factor(np.array(best, np.int64)[column.codes], most)
+
+    gpu = factor(asked(jobs), cluster.total_gpus * WHOLE)
+    terms = (
+        (weights.association, named(weights.account_priority, jobs.account)),
+        (weights.size, MILLION - gpu if weights.favor_small else gpu),
+        (weights.partition, named(weights.partition_priority, jobs.partitions)),
+        (weights.qos, named(weights.qos_priority, jobs.qos)),
+        (weights.tres_gpu, gpu),
+        (weights.tres_cpu, factor(cpu, int(cluster.cpu_milli.sum()))),
+        (weights.tres_mem, factor(mem, int(cluster.mem_mib.sum()))),
+    )
+    fixed = weights.site * jobs.priority - weights.nice * jobs.nice
+    for weight, value in terms:
+        if weight:
+            fixed = fixed + weight * value // MILLION
+    return fixed.astype(np.int64)

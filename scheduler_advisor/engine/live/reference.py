@@ -1,0 +1,463 @@
+"""The general driver told slowly, from the design page and not from the kernels.
+
+At each instant: ends of attempts, ends of writes, starts of those whose victims have left, outside
+events, arrivals, then one pass (`reference_pass.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.limits import Limit
+from scheduler_advisor.engine.live.reference_pass import run_pass
+from scheduler_advisor.engine.live.reference_priority import multifactor_key, predicted
+from scheduler_advisor.engine.live.reference_tree import (
+    DECAY_ONE,
+    Node,
+    leaf_names,
+    tree_of,
+    used_at,
+)
+from scheduler_advisor.engine.live.settings import Eligible, Rank, Stop
+from scheduler_advisor.engine.policy import Order, Policy, Preemption
+from scheduler_advisor.engine.reference import (
+    Running,
+    World,
+    _edges,
+    _outages,
+    components,
+    never,
+    order_key,
+    size_milli,
+)
+from scheduler_advisor.engine.reference_world import FULL, Held, Job, Placed, Space, jobs_of
+from scheduler_advisor.engine.shapes import fitted
+
+HOUR_S = 3600
+KIB = 1 << 20  # KiB in a GiB
+
+
+@dataclass
+class Claim:
+    """A job whose room is being made: where it will run, whom it waits for."""
+
+    job: Job
+    placed: Placed
+    victims: list[Running]
+    extras: list[tuple[int, Held]]
+    believed: int
+    left: int
+
+
+@dataclass
+class LiveWorld(World):
+    """The world of reference.py, with queues, evictions and claims."""
+
+    nodes: dict[str | None, Node] = field(default_factory=dict)
+    leaf: list[str] = field(default_factory=list)
+    keys: dict[int, int] = field(default_factory=dict)
+    claims: list[Claim] = field(default_factory=list)
+    evicted: dict[int, Claim] = field(default_factory=dict)
+    natural: dict[int, int] = field(default_factory=dict)
+    writers: dict[int, int] = field(default_factory=dict)
+    written_at: int = 0
+    pinned: dict[int, Placed] = field(default_factory=dict)
+    stopped: list[Job] = field(default_factory=list)
+    plans: list[tuple[set[int], int, int]] = field(default_factory=list)
+    by: dict[int, int] = field(default_factory=dict)
+    asked_at: dict[int, int] = field(default_factory=dict)
+    ended: list[int] = field(default_factory=list)
+    hour: int = -1
+    hour_count: int = 0
+    budget_out: bool = False
+    blocked: bool = False
+
+    # -- sizes and standing -----------------------------------------------------------------
+
+    def size(self, job: Job) -> int:
+        return size_milli(self.jobs, job.index)
+
+    def node(self, job: Job) -> Node:
+        return self.nodes[self.leaf[job.index]]
+
+    def holding_jobs(self) -> list[Job]:
+        """Jobs that count as holding: running, being stopped, and those whose room is made."""
+        return [run.job for run in self.running] + [claim.job for claim in self.claims]
+
+    def held(self, node: Node) -> int:
+        return sum(self.size(job) for job in self.holding_jobs() if node in self.node(job).path())
+
+    def held_of(self, node: Node, column: str) -> int:
+        """CPU or memory held below the node."""
+        total = 0
+        for job in self.holding_jobs():
+            if node in self.node(job).path():
+                total += sum(getattr(need, column) for need in job.needs)
+        return total
+
+    def waiting_milli(self, node: Node) -> int:
+        return sum(self.size(job) for job in self.queue if node in self.node(job).path())
+
+    def attained(self, job: Job, until: int) -> int:
+        """Milli-GPU-seconds that the job has held."""
+        held = job.run - job.left + self.lost[job.index] + self.overhead[job.index]
+        running = [run for run in self.running if run.job is job]
+        if running:
+            held += until - running[0].start
+        return held * self.size(job)
+
+    def level(self, job: Job, until: int) -> int:
+        levels = self.policy.ordering.levels()
+        return sum(self.attained(job, until) >= one * 1000 for one in levels)
+
+    def standing(self, job: Job) -> int:
+        """The higher, the more important."""
+        if self.policy.order is Order.LAS and self.policy.ordering.levels():
+            return -self.level(job, self.now)
+        if self.policy.eviction.by is Rank.TIER:
+            return -order_key(self.jobs, self.cluster, Policy(), job.index)[0]
+        return int(self.jobs.priority[job.index])
+
+    def stoppable(self, job: Job) -> bool:
+        if self.policy.eviction.eligible is Eligible.ALL:
+            return True
+        return bool(self.jobs.preemptible[job.index])
+
+    def used(self, node: Node) -> int:
+        fair = self.policy.fair
+        decay = DECAY_ONE
+        if fair.half_life_s:
+            decay = int(DECAY_ONE * 0.5 ** (fair.period_s / fair.half_life_s))
+        return used_at(node, self.now // fair.period_s, fair.period_s, decay)
+
+    def count(self) -> None:
+        """Notes what every queue holds from now on."""
+        for node in self.nodes.values():
+            held = self.held(node)
+            if not node.history or node.history[-1][1] != held:
+                node.history.append((self.now, held))
+
+    # -- the order --------------------------------------------------------------------------
+
+    def enqueue(self, job: Job) -> None:
+        """The job waits; what its place depends on is settled now, save multifactor."""
+        order = self.policy.order
+        if order is Order.SJF_PREDICTED:
+            self.keys[job.index] = predicted(self, job)
+        elif order is Order.LAS:
+            levels = self.policy.ordering.levels()
+            key = self.level(job, self.now) if levels else self.attained(job, self.now) // 1000
+            self.keys[job.index] = key
+        self.queue.append(job)
+
+    def job_key(self, job: Job) -> tuple[int, int, int]:
+        """Smaller is earlier within a line."""
+        order = self.policy.order
+        static = order if order in _STATIC else Order.FIFO
+        plain = order_key(self.jobs, self.cluster, Policy(order=static), job.index)
+        key = self.keys.get(job.index, plain[1])
+        if order is Order.MULTIFACTOR:
+            key = multifactor_key(self, job)
+        return plain[0], key, job.index
+
+    # -- who may start ----------------------------------------------------------------------
+
+    def usable(self, job: Job, at: int) -> dict[int, Space]:
+        found = super().usable(job, at)
+        for nodes, since, until in self.plans:
+            if at < until and at + job.limit > since:
+                found = {node: space for node, space in found.items() if node not in nodes}
+        return found
+
+    def free(self) -> int:
+        return sum(sum(space.gpus) for space in self.up().values())
+
+    def admits(self, job: Job) -> bool:
+        """Do the maxima of its queues, and what others keep for themselves, let the job start?"""
+        size, leaf = self.size(job), self.node(job)
+        for node in leaf.path():
+            if node.maximum is not None and self.held(node) + size > node.maximum:
+                return False
+        if self.held(leaf) + size <= leaf.guarantee:
+            return True
+        kept = sum(
+            max(0, node.guarantee - node.rule.lend * 1000 - self.held(node))
+            for node in self.nodes.values()
+            if not node.children and node is not leaf and node.rule.lend is not None
+        )
+        return self.free() - size >= kept
+
+    def _over(self, limit: Limit, job: Job) -> bool:
+        if not self._bound(limit, job):
+            return False
+        same = [other for other in self.holding_jobs() if self._together(limit, other, job)]
+        size = self.size(job) + sum(self.size(other) for other in same)
+        if limit.max_gpus is not None and size > limit.max_gpus * FULL:
+            return True
+        return limit.max_jobs is not None and len(same) + 1 > limit.max_jobs
+
+    # -- what happens -----------------------------------------------------------------------
+
+    def _costs(self, job: Job) -> tuple[int, int, int, int]:
+        every, write, restore, writes = super()._costs(job)
+        part = self.policy.eviction
+        if job.left < job.run and part.gib_per_gpu:
+            restore += -(-self.kib(job) // (part.storage_gib_s * KIB))
+        return every, write, restore, writes
+
+    def kib(self, job: Job) -> int:
+        return max(1, self.size(job) * self.policy.eviction.gib_per_gpu * KIB // 1000)
+
+    def start(self, job: Job, placed: Placed) -> None:
+        self.pinned.pop(job.index, None)
+        super().start(job, placed)
+        self.count()
+
+    def complete(self, run: Running) -> None:
+        _, write, restore, writes = self._costs(run.job)
+        self.overhead[run.job.index] += restore + writes * write
+        run.job.left = 0
+        run.job.ends.append(self.now)
+        self.ended.append(run.job.index)
+        self.leave(run)
+
+    def leave(self, run: Running) -> None:
+        """The attempt is over. Its room is free, or kept for whom it was made."""
+        self.running.remove(run)
+        if run.job.index in self.evicted:
+            self.evicted[run.job.index].left -= 1
+        else:
+            for node, held in run.placed:
+                self.spaces[node].add(held, +1)
+        self.count()
+
+    def settle(self, run: Running, mode: Stop) -> None:
+        """What an attempt that is stopped now has achieved; see preemption.mode."""
+        job = run.job
+        every, write, restore, writes = self._costs(job)
+        worked = max(0, self.now - run.start - restore)
+        saved, done = 0, worked
+        if every:
+            cycles = min(writes, worked // (every + write))
+            saved = cycles * every
+            since = worked - cycles * (every + write)
+            done = saved + (since if cycles == writes else min(since, every))
+        if mode in (Stop.CHECKPOINT, Stop.SUSPEND):
+            saved = done
+        self.overhead[job.index] += self.now - run.start - done
+        if mode is Stop.SCRATCH:
+            self.lost[job.index] += done + job.run - job.left
+            job.left = job.run
+        else:
+            self.lost[job.index] += done - saved
+            job.left -= saved
+        job.ends.append(self.now)
+
+    def interrupt(self, run: Running) -> None:
+        """Its node failed."""
+        self.settle(run, Stop.REQUEUE)
+        self.leave(run)
+        run.job.placed = []
+        self.enqueue(run.job)
+
+    def force_out(self, run: Running) -> None:
+        """Grace is over."""
+        part = self.policy.eviction
+        self.settle(run, part.mode)
+        if part.mode is Stop.CHECKPOINT and part.gib_per_gpu:
+            self.writers[run.job.index] = self.kib(run.job)
+            run.end = 1 << 60
+            return
+        self.leave(run)
+
+    def write_on(self) -> None:
+        """Those who write share the bandwidth up to now; whoever is done leaves."""
+        if self.writers:
+            rate = max(1, self.policy.eviction.storage_gib_s * KIB // len(self.writers))
+            for index in sorted(self.writers):
+                self.writers[index] -= rate * (self.now - self.written_at)
+        self.written_at = self.now
+
+    def written(self) -> None:
+        for index in sorted(index for index, left in self.writers.items() if left <= 0):
+            del self.writers[index]
+            (run,) = [run for run in self.running if run.job.index == index]
+            self.overhead[index] += self.now - run.job.ends[-1]
+            run.job.ends[-1] = self.now
+            self.leave(run)
+
+    def write_ends(self) -> list[int]:
+        rate = max(1, self.policy.eviction.storage_gib_s * KIB // max(1, len(self.writers)))
+        return [self.written_at + max(0, -(-left // rate)) for left in self.writers.values()]
+
+    def resolve(self) -> None:
+        """Those whose victims have all left start; the victims queue again."""
+        for claim in sorted(self.claims, key=lambda one: one.job.index):
+            if claim.left:
+                continue
+            self.claims.remove(claim)
+            for node, held in claim.extras:
+                self.spaces[node].add(held, +1)
+            for run in claim.victims:
+                del self.evicted[run.job.index]
+                self.let_go(run)
+                if run.job.left or run.job.index not in self.ended:
+                    self.requeue(run)
+            placed = [
+                (node, self.spaces[node].take(need))
+                for (node, _), need in zip(claim.placed, claim.job.needs, strict=True)
+            ]
+            self.queue.append(claim.job)
+            self.start(claim.job, placed)
+
+    def let_go(self, run: Running) -> None:
+        """The room of a victim that has left; suspended, it stays in memory."""
+        suspended = self.policy.eviction.mode is Stop.SUSPEND and run.job.index not in self.ended
+        for node, held in run.placed:
+            self.spaces[node].add(Held(held.gpus, held.cpu, 0 if suspended else held.mem), +1)
+        if suspended:
+            self.pinned[run.job.index] = run.placed
+
+    def requeue(self, run: Running) -> None:
+        run.job.placed = []
+        self.enqueue(run.job)
+
+
+_STATIC = (Order.FIFO, Order.PRIORITY, Order.LARGEST_FIRST, Order.SJF_LIMIT, Order.SJF_TRUE)
+
+
+@dataclass(frozen=True)
+class LiveReference:
+    """Per job; None where it has not happened."""
+
+    first_start: list[int | None]
+    start: list[int | None]
+    end: list[int | None]
+    nodes: list[list[int]]
+    starts: list[int]
+    lost_s: list[int]
+    overhead_s: list[int]
+    left_s: list[int]
+    preemptions: list[int]
+    unplaceable: list[int]
+    by: list[int]
+    asked_at: list[int | None]
+
+
+def live_reference(jobs: Jobs, cluster: Cluster, policy: Policy) -> LiveReference:
+    """Replays `jobs` on `cluster` under `policy`."""
+    jobs = fitted(jobs, int(cluster.gpus.max(initial=0)))
+    keys = [order_key(jobs, cluster, Policy(), index) for index in range(len(jobs))]
+    made = jobs_of(jobs, cluster, policy, keys)
+    spaces = {
+        node: Space(
+            [FULL] * int(cluster.gpus[node]),
+            int(cluster.cpu_milli[node]),
+            int(cluster.mem_mib[node]),
+        )
+        for node in range(len(cluster))
+    }
+    world = LiveWorld(jobs, cluster, policy, made, spaces)
+    world.nodes = tree_of(jobs, policy)
+    world.leaf = leaf_names(jobs, policy)
+    for counts in (world.lost, world.overhead, world.preempted, world.by):
+        counts.update(dict.fromkeys(range(len(jobs)), 0))
+    hopeless = [
+        job.index
+        for job in made
+        if never(world, job)
+        or any(
+            node.maximum is not None and world.size(job) > node.maximum
+            for node in world.node(job).path()
+        )
+    ]
+    able = [job for job in made if job.index not in set(hopeless)]
+    world.component = components(able)
+    _loop(world, able)
+    ended = set(world.ended)
+    return LiveReference(
+        [job.starts[0] if job.starts else None for job in made],
+        [job.starts[-1] if job.index in ended else None for job in made],
+        [job.ends[-1] if job.index in ended else None for job in made],
+        [[node for node, _ in job.placed] for job in made],
+        [len(job.starts) for job in made],
+        list(world.lost.values()),
+        list(world.overhead.values()),
+        [job.left for job in made],
+        list(world.preempted.values()),
+        hopeless,
+        list(world.by.values()),
+        [world.asked_at.get(job.index) for job in made],
+    )
+
+
+def _loop(world: LiveWorld, jobs: list[Job]) -> None:
+    waiting = {job.index: int(world.jobs.eligible[job.index]) for job in jobs}
+    parents: dict[int, set[int]] = {}
+    for child, parent in world.jobs.parent_of.tolist():
+        parents.setdefault(child, set()).add(parent)
+    outages = sorted(_outages(world.cluster))
+
+    def ready() -> list[int]:
+        done = set(world.ended)
+        return [index for index in sorted(waiting) if parents.get(index, set()) <= done]
+
+    while True:
+        instants = [waiting[index] for index in ready()]
+        instants += [run.end for run in world.running if run.end < 1 << 60]
+        instants += [at for at, *_ in outages] + world.write_ends()
+        instants += [at for at in [*_edges(world), *_wakes(world)] if at > world.now]
+        if not instants:
+            break
+        world.now = max(world.now, min(instants))
+        world.write_on()
+        while done := [run for run in world.running if run.end <= world.now]:
+            run = min(done, key=lambda one: (one.end, one.job.index))
+            if run.job.index in world.evicted and run.end < world.natural[run.job.index]:
+                world.force_out(run)
+            else:
+                world.complete(run)
+        world.written()
+        world.resolve()
+        while outages and outages[0][0] <= world.now:
+            _outage(world, *outages.pop(0)[1:])
+        for index in ready():
+            if waiting[index] <= world.now:
+                world.enqueue(world.all[index])
+                del waiting[index]
+        run_pass(world)
+
+
+def _wakes(world: LiveWorld) -> list[int]:
+    """Instants at which something may change although nothing ends or arrives."""
+    part, policy = world.policy.eviction, world.policy
+    wakes: list[int] = []
+    stops = policy.preemption is not Preemption.NONE or policy.quota.reclaim != "none"
+    for run in world.running:
+        if run.job.index in world.evicted or not stops:
+            continue
+        if part.min_run_s and world.stoppable(run.job):
+            wakes.append(run.start + part.min_run_s)
+        if policy.order is Order.LAS:
+            before = world.attained(run.job, run.start)
+            for one in policy.ordering.levels():
+                missing = one * 1000 - before
+                if missing > 0 and world.size(run.job):
+                    wakes.append(run.start + -(-missing // world.size(run.job)))
+    if world.budget_out and world.running:
+        wakes.append((world.now // HOUR_S + 1) * HOUR_S)
+    interval = policy.backfill_interval_s
+    if interval and world.queue and world.blocked:
+        if world.now % interval or world.running or world.claims:
+            wakes.append((world.now // interval + 1) * interval)
+    return wakes
+
+
+def _outage(world: LiveWorld, down: int, node: int, kills: bool) -> None:
+    world.down[node] = world.down.get(node, 0) + (1 if down else -1)
+    if down and kills:
+        hit = [run for run in world.running if any(at == node for at, _ in run.placed)]
+        for run in sorted(hit, key=lambda one: one.job.index):
+            world.interrupt(run)

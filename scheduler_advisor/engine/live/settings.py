@@ -1,0 +1,352 @@
+"""The keys quota.*, fairshare.*, multifactor.* and preemption.* of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from scheduler_advisor.engine.errors import PolicyError
+
+WEEK_S = 7 * 86_400
+QUEUES = "queues"
+TABLES = ("qos_priority", "account_priority", "partition_priority")
+
+
+class Entitlement(StrEnum):
+    """What a queue's usage is measured against when queues are put in order."""
+
+    WEIGHT = "weight"
+    GUARANTEE = "guarantee"
+    TWO_STEP = "two-step"
+
+
+class Reclaim(StrEnum):
+    """Whose jobs a queue may stop that starts a job within its own entitlement: of queues above
+    theirs (loose), and only down to it (strict)."""
+
+    NONE = "none"
+    LOOSE = "loose"
+    STRICT = "strict"
+
+
+class Victims(StrEnum):
+    """Who is stopped first; ties: lower priority, younger, higher index."""
+
+    LOWEST_PRIORITY = "lowest-priority"
+    YOUNGEST = "youngest"
+    LEAST_LOST = "least-lost"
+
+
+class Stop(StrEnum):
+    """What a victim keeps: what its last checkpoint saved, nothing, everything by a checkpoint
+    written on the way out, or everything in place on its nodes."""
+
+    REQUEUE = "requeue"
+    SCRATCH = "scratch"
+    CHECKPOINT = "checkpoint"
+    SUSPEND = "suspend"
+
+
+class Rank(StrEnum):
+    """What makes one job more important than another."""
+
+    PRIORITY = "priority"
+    TIER = "tier"
+
+
+class Reach(StrEnum):
+    """Whose less important jobs a job may stop."""
+
+    CLUSTER = "cluster"
+    QUEUE = "queue"
+
+
+class Eligible(StrEnum):
+    """Which jobs can be stopped: those flagged preemptible, or all."""
+
+    FLAGGED = "flagged"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRule:
+    """One queue of the tree. GPUs: `guarantee`, `maximum` (None: all), `lend` (how much of an
+    unused guarantee others may use; None: all of it). `weight`: share of what is above
+    guarantees, and of usage over time. `parent`: a queue above it."""
+
+    name: str
+    guarantee: int = 0
+    maximum: int | None = None
+    weight: int = 1
+    lend: int | None = None
+    parent: str = ""
+
+    def __post_init__(self) -> None:
+        for key in ("guarantee", "maximum", "weight", "lend"):
+            value = getattr(self, key)
+            if value is not None and value < 0:
+                raise PolicyError(
+                    f"policy: quota.queues.{self.name}.{key} is {value}; must be 0 or more"
+                )
+        if self.maximum is not None and self.maximum < self.guarantee:
+            raise PolicyError(
+                f"policy: quota.queues.{self.name}: maximum {self.maximum} is below its guarantee"
+                f" {self.guarantee}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaPart:
+    """Queues with guarantees and maxima. `by`: the job columns that name a job's queue, joined by
+    "/" from the top (team, user, account, qos). `strict`: a job that cannot start blocks the rest
+    of its queue. `reclaim_to`: the entitlement that reclaim restores."""
+
+    by: str = "team"
+    queues: tuple[QueueRule, ...] = ()
+    reclaim: Reclaim = Reclaim.NONE
+    reclaim_to: Entitlement = Entitlement.GUARANTEE
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        columns = self.by.split("/")
+        known = ("team", "user", "account", "qos")
+        if not set(columns) <= set(known) or len(set(columns)) != len(columns):
+            raise PolicyError(f"policy: quota.by = {self.by}; join some of {', '.join(known)} by /")
+        names = [queue.name for queue in self.queues]
+        if len(set(names)) != len(names):
+            raise PolicyError("policy: quota.queues names one queue twice")
+        parents = {queue.name: queue.parent for queue in self.queues}
+        for queue in self.queues:
+            seen = {queue.name}
+            above = queue.parent
+            while above:
+                if above in seen:
+                    raise PolicyError(f"policy: quota.queues: {queue.name} lies below itself")
+                seen.add(above)
+                above = parents.get(above, "")
+        if self.reclaim_to is Entitlement.WEIGHT:
+            raise PolicyError("policy: quota.reclaim_to is guarantee or two-step, not weight")
+
+
+@dataclass(frozen=True, slots=True)
+class FairPart:
+    """How usage is counted. `half_life_s`: usage that is so old counts half; 0: only what runs now
+    counts. `period_s`: usage over time and multifactor priorities are worked out so often."""
+
+    half_life_s: int = 0
+    period_s: int = 300
+    entitlement: Entitlement = Entitlement.WEIGHT
+
+    def __post_init__(self) -> None:
+        if self.half_life_s < 0 or self.period_s < 1:
+            raise PolicyError("policy: fairshare.half_life_s must be 0 or more, period_s above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class MultifactorPart:
+    """Weights of the nine factors of a multifactor priority; a factor is between 0 and 1, the
+    site's is the job's own priority, nice is taken off as it is. `*_priority`: names with the
+    priority that each gives, the highest of them counting as 1."""
+
+    age: int = 0
+    association: int = 0
+    fairshare: int = 0
+    size: int = 0
+    nice: int = 1
+    partition: int = 0
+    qos: int = 0
+    site: int = 1
+    tres_gpu: int = 0
+    tres_cpu: int = 0
+    tres_mem: int = 0
+    max_age_s: int = WEEK_S
+    favor_small: bool = False
+    qos_priority: tuple[tuple[str, int], ...] = ()
+    account_priority: tuple[tuple[str, int], ...] = ()
+    partition_priority: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.max_age_s < 1:
+            raise PolicyError("policy: multifactor.max_age_s must be above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionPart:
+    """How running jobs are stopped. Guards: `min_run_s` in the attempt, `max_per_job` times,
+    `max_per_hour` in all, `max_team_gpus_per_hour` of one queue (clock hours; 0: no such guard).
+    `grace_s`: a victim runs on for so long. `gib_per_gpu`, `storage_gib_s`: size of a checkpoint
+    and the bandwidth that all who write at once share (0: writing takes no time)."""
+
+    victims: Victims = Victims.LOWEST_PRIORITY
+    by: Rank = Rank.PRIORITY
+    reach: Reach = Reach.CLUSTER
+    eligible: Eligible = Eligible.FLAGGED
+    mode: Stop = Stop.REQUEUE
+    min_run_s: int = 0
+    max_per_job: int = 0
+    max_per_hour: int = 0
+    max_team_gpus_per_hour: int = 0
+    grace_s: int = 0
+    gib_per_gpu: int = 0
+    storage_gib_s: int = 0
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, int) and value < 0:
+                raise PolicyError(f"policy: preemption.{item.name} is {value}; must be 0 or more")
+        if self.gib_per_gpu and not self.storage_gib_s:
+            raise PolicyError("policy: preemption.gib_per_gpu needs preemption.storage_gib_s")
+
+    @property
+    def takes_time(self) -> bool:
+        """Victims do not leave at once."""
+        writes = self.mode is Stop.CHECKPOINT and self.gib_per_gpu > 0
+        return self.grace_s > 0 or writes
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPart:
+    """Predicted run times: `learn_from` ended jobs of a group before its mean is believed. Least
+    attained service: `las_level_gpu_s` thresholds as "3600|36000"; "": service counts as it is."""
+
+    learn_from: int = 3
+    las_level_gpu_s: str = ""
+
+    def __post_init__(self) -> None:
+        if self.learn_from < 1:
+            raise PolicyError("policy: ordering.learn_from must be above 0")
+        self.levels()
+
+    def levels(self) -> tuple[int, ...]:
+        """Thresholds in GPU-seconds, ascending."""
+        try:
+            found = [int(text) for text in self.las_level_gpu_s.split("|") if text]
+        except ValueError:
+            found = [-1]
+        if found != sorted(set(found)) or any(level < 1 for level in found):
+            raise PolicyError(
+                f"policy: ordering.las_level_gpu_s = {self.las_level_gpu_s};"
+                " write ascending GPU-seconds as 3600|36000"
+            )
+        return tuple(found)
+
+
+NO_QUOTA = QuotaPart()
+WEIGHTED = FairPart()
+UNWEIGHTED = MultifactorPart()
+AT_ONCE = EvictionPart()
+PLAIN_ORDER = OrderPart()
+# Part of a key before the dot -> the field of Policy that holds it.
+LIVE_PARTS: Mapping[str, str] = {
+    "quota": "quota",
+    "fairshare": "fair",
+    "multifactor": "multifactor",
+    "preemption": "eviction",
+    "ordering": "ordering",
+}
+
+
+def live_keys() -> list[str]:
+    """Every key of these parts, as on the command line."""
+    keys = []
+    for name, part in (
+        ("quota", NO_QUOTA),
+        ("fairshare", WEIGHTED),
+        ("multifactor", UNWEIGHTED),
+        ("preemption", AT_ONCE),
+        ("ordering", PLAIN_ORDER),
+    ):
+        for item in fields(part):  # type: ignore[arg-type]
+            if item.name == QUEUES:
+                keys += [f"quota.queues.NAME.{one.name}" for one in fields(QueueRule)[1:]]
+            elif item.name in TABLES:
+                keys.append(f"{name}.{item.name}.NAME")
+            else:
+                keys.append(f"{name}.{item.name}")
+    return sorted(keys)
+
+
+def live_changed(part: Any, key: str, value: object) -> Any:
+    """The part with one key of the command line replaced."""
+    table, _, rest = key.partition(".")
+    head, _, tail = rest.partition(".")
+    if head == QUEUES and tail and isinstance(part, QuotaPart):
+        return replace(part, queues=_queue_changed(part.queues, key, tail, value))
+    if head in TABLES and tail and isinstance(part, MultifactorPart):
+        pairs = dict(getattr(part, head)) | {tail: _whole(key, value)}
+        return replace(part, **{head: tuple(sorted(pairs.items()))})
+    known = {item.name for item in fields(part)} - {QUEUES, *TABLES}
+    if rest not in known:
+        raise PolicyError(f"policy: no key {key}; known: {', '.join(live_keys())}")
+    return replace(part, **{rest: _read(key, getattr(part, rest), str(value))})
+
+
+def _queue_changed(
+    queues: tuple[QueueRule, ...], key: str, tail: str, value: object
+) -> tuple[QueueRule, ...]:
+    name, _, column = tail.rpartition(".")
+    if not name or column not in {item.name for item in fields(QueueRule)[1:]}:
+        raise PolicyError(f"policy: no key {key}; write quota.queues.NAME.guarantee")
+    rules = {queue.name: queue for queue in queues}
+    old = rules.get(name, QueueRule(name))
+    new: object = str(value) if column == "parent" else _whole(key, value)
+    rules[name] = replace(old, **{column: new})  # type: ignore[arg-type]
+    return tuple(rules[one] for one in sorted(rules))
+
+
+def _whole(key: str, value: object) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        raise PolicyError(f"policy: {key} = {value}; must be a whole number") from None
+
+
+def _read(key: str, old: object, text: str) -> object:
+    if isinstance(old, StrEnum):
+        try:
+            return type(old)(text)
+        except ValueError:
+            known = ", ".join(type(old))
+            raise PolicyError(f"policy: {key} = {text} is not one of {known}") from None
+    if isinstance(old, bool):
+        if text.lower() not in ("true", "false"):
+            raise PolicyError(f"policy: {key} = {text}; must be true or false")
+        return text.lower() == "true"
+    return _whole(key, text) if isinstance(old, int) else text
+
+
+def live_toml(policy: Any) -> list[str]:
+    """Lines that read back to these parts of the policy, of what is not the default; the lines of
+    preemption come first, since their table is open already."""
+    lines = _lines(policy.eviction)
+    for table, name in LIVE_PARTS.items():
+        part = getattr(policy, name)
+        if table == "preemption" or part == type(part)():
+            continue
+        lines += ["", f"[{table}]", *_lines(part)]
+        if isinstance(part, QuotaPart):
+            for queue in part.queues:
+                lines += ["", f'[quota.queues."{queue.name}"]', *_lines(queue)]
+        if isinstance(part, MultifactorPart):
+            for head in TABLES:
+                if pairs := getattr(part, head):
+                    lines += ["", f"[multifactor.{head}]"]
+                    lines += [f'"{one}" = {value}' for one, value in pairs]
+    return lines
+
+
+def _lines(part: Any) -> list[str]:
+    lines = []
+    for item in fields(part):
+        value = getattr(part, item.name)
+        if item.name in ("name", QUEUES, *TABLES) or value == item.default:
+            continue
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        lines.append(
+            f'{item.name} = "{text}"' if isinstance(value, str) else f"{item.name} = {text}"
+        )
+    # A queue of defaults still has to be named.
+    return lines or (["guarantee = 0"] if isinstance(part, QueueRule) else [])
