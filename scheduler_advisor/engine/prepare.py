@@ -15,6 +15,7 @@ from scheduler_advisor.engine.groups import Groups, grouped, tiers
 from scheduler_advisor.engine.jit import kernel
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import OutageKind
+from scheduler_advisor.engine.parts.places import counts_islands, places_of
 from scheduler_advisor.engine.policy import (
     Backfill,
     Order,
@@ -70,6 +71,7 @@ PLACEMENTS = {
     Placement.RANDOM: 4,
     Placement.FGD: 5,
     Placement.DOT_PRODUCT: 6,
+    Placement.TOPOLOGY: 1,  # jobs without whole GPUs; gangs go by parts/gang.py
 }
 BY_SCORE = (Placement.FGD, Placement.DOT_PRODUCT)
 PLANNED = (Backfill.CONSERVATIVE, Backfill.CONSERVATIVE_COMPRESS)
@@ -100,14 +102,9 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         raise PolicyError("policy: conservative backfill does not preempt; use easy")
     if not policy.gang and cluster.reservations:
         raise PolicyError("policy: gang = false knows no reservations; use gang = true")
-    if not policy.gang and cluster.headroom_gpus:
-        raise PolicyError("policy: gang = false keeps no headroom; use gang = true")
-    if not policy.gang and cluster.outages:
-        # A gang that no longer fits after a failure would give up and take again for ever.
-        raise PolicyError("policy: gang = false knows no outages; use gang = true")
     if not policy.gang and policy.preemption is not Preemption.NONE:
         raise PolicyError("policy: gang = false does not preempt; use gang = true")
-    groups = grouped(jobs, cluster)
+    groups = grouped(jobs, cluster, places_of(cluster, policy))
     shapes, of_job = shape_table(jobs, groups)
     limits, over = counters_of(jobs, cluster)
     outside, held = _outside(jobs, cluster)
@@ -187,7 +184,11 @@ def _rules(
     hopeless: NDArray[np.bool_],
     components: int,
 ) -> Rules:
-    shares = policy.placement is Placement.FGD or bool((jobs.gpu_milli > 0).any())
+    shares = (
+        policy.placement is Placement.FGD
+        or bool((jobs.gpu_milli > 0).any())
+        or counts_islands(cluster, policy)
+    )
     bits = model_bits(jobs, cluster) if policy.placement in BY_SCORE else {}
     most = int(cluster.gpus.max(initial=0))
     if shares and most > MOST_SHARED_GPUS:

@@ -89,9 +89,7 @@ class Fluid:
         from scheduler_advisor.engine.parts.fluid_moves import move_together, next_moves
 
         jobs = self.jobs
-        arrivals = sorted(
-            (int(jobs.eligible[job]), job) for job in range(len(jobs)) if not unplaceable[job]
-        )
+        arrivals = sorted((int(jobs.eligible[job]), job) for job in range(len(jobs)))
         arrived = happened = 0
         while True:
             at = self._next_end()
@@ -110,7 +108,8 @@ class Fluid:
                 self._happen(*self.outside[happened][1:])
                 happened += 1
             while arrived < len(arrivals) and arrivals[arrived][0] <= at:
-                self._enqueue(arrivals[arrived][1])
+                if not unplaceable[arrivals[arrived][1]]:
+                    self._enqueue(arrivals[arrived][1])
                 arrived += 1
                 self.events += 1
             self._expire()

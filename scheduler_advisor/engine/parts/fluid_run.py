@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,11 +16,13 @@ from scheduler_advisor.engine.parts.ask import lift, place
 from scheduler_advisor.engine.parts.fluid import Fluid, arrays
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.engine.parts.fluid_resize import least_tasks
+from scheduler_advisor.engine.parts.levels import Level
 from scheduler_advisor.engine.parts.mig import WHOLE
 from scheduler_advisor.engine.parts.places import NEEDS, needs_of
-from scheduler_advisor.engine.parts.settings import Defrag, Elastic, Sharing
+from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY, Defrag, Elastic, Sharing
 from scheduler_advisor.engine.policy import Backfill, Placement, Policy, Preemption
 from scheduler_advisor.engine.prepare import order_bands
+from scheduler_advisor.engine.shape_table import hopeless_shapes, shape_table
 
 PLACEMENTS = (
     Placement.FIRST_FIT,
@@ -27,7 +30,7 @@ PLACEMENTS = (
     Placement.WORST_FIT,
     Placement.TOPOLOGY,
 )
-_LEVELS = {number: str(level) for level, number in NEEDS.items()}
+_LEVELS = {number: str(level) for level, number in NEEDS.items() if level is not Level.ISLAND}
 
 
 def is_fluid(jobs: Jobs, policy: Policy) -> bool:
@@ -48,7 +51,9 @@ def check_fluid(jobs: Jobs, cluster: Cluster, policy: Policy) -> None:
         f"placement {policy.placement} (use {', '.join(PLACEMENTS)})": policy.placement
         not in PLACEMENTS,
         "gang = false": not policy.gang,
-        f"order {policy.order}, quotas or timed preemption": policy.live,
+        f"order {policy.order}, quotas or timed preemption": replace(
+            policy, placement=Placement.BEST_FIT, topology=ANY_TOPOLOGY
+        ).live,
         "preemption": policy.preemption is not Preemption.NONE,
         "limits of associations": bool(cluster.limits),
         "reservations": bool(cluster.reservations),
@@ -111,24 +116,33 @@ def _kinds(cluster: Cluster, groups: Groups) -> list[int]:
 
 
 def hopeless_jobs(fluid: Fluid) -> list[bool]:
-    """Jobs that do not even fit on the empty cluster."""
+    """Jobs that the empty cluster could not hold: too large for it, no GPU that can be cut for
+    them, or no domain of the kind that they require."""
+    jobs, sharing = fluid.jobs, fluid.policy.sharing.kind
+    if fluid.policy.elastic.kind is Elastic.RESIZE:
+        least = [least_tasks(fluid, ask) for ask in fluid.asks]
+        jobs = replace(jobs, tasks=np.array(least, np.int64))
+    if sharing is Sharing.NONE:
+        whole = np.where(jobs.gpu_milli > 0, 1, jobs.gpus_per_task)
+        jobs = replace(jobs, gpus_per_task=whole, gpu_milli=np.zeros_like(whole))
+    groups = grouped(jobs, fluid.cluster)
+    shapes, of_job = shape_table(jobs, groups)
+    found = hopeless_shapes(fluid.cluster, groups, shapes)[of_job]
     known: dict[object, bool] = {}
-    found = []
     for job, ask in enumerate(fluid.asks):
-        tasks = (
-            least_tasks(fluid, ask) if fluid.policy.elastic.kind is Elastic.RESIZE else ask.tasks
-        )
+        cut = ask.milli > 0 and sharing is Sharing.MIG
+        if found[job] or not (ask.need or cut):
+            continue
         shape = fluid.shape(job)
         if shape not in known:
-            pieces = place(fluid.floor, ask, tasks, fluid.policy, fluid.tree)
+            pieces = place(fluid.floor, ask, int(jobs.tasks[job]), fluid.policy, fluid.tree)
             known[shape] = pieces is None
-            if pieces is not None:
-                lift(fluid.floor, pieces, job)
-                for machine in fluid.floor:
-                    for gpu in machine.gpus:
-                        gpu.cuts = []
-        found.append(known[shape])
-    return found
+            lift(fluid.floor, pieces or [], job)
+            for machine in fluid.floor:
+                for gpu in machine.gpus:
+                    gpu.cuts = []
+        found[job] = known[shape]
+    return [bool(one) for one in found]
 
 
 def _outcome(

@@ -61,8 +61,8 @@ class SecondBySecond:
                 self._outside(*outside.pop(0)[1:], now=now)
                 changed = True
             for job in range(len(jobs)):
-                if jobs.eligible[job] == now and not unplaceable[job]:
-                    self.waits.append(job)
+                if jobs.eligible[job] == now:
+                    self.waits += [] if unplaceable[job] else [job]
                     changed = True
             changed = self._give_up(now) or changed
             if changed or self._by_clock(now):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Rooms = Mapping[int, int]
 
@@ -26,9 +26,10 @@ def gang_nodes(site: Site, rooms: Rooms, tasks: int, need: str = "") -> list[int
     found = []
     for rack in sorted(set(site.rack.values())):
         inside = {node: room for node, room in rooms.items() if site.rack[node] == rack}
-        nodes = _within(site, inside, tasks, "")
+        free_here = {node: gpus for node, gpus in site.free.items() if site.rack[node] == rack}
+        nodes = _within(replace(site, free=free_here), inside, tasks, "")
         if nodes is not None:
-            free = sum(site.free[node] for node in site.free if site.rack[node] == rack)
+            free = sum(free_here.values())
             leaves = len({site.leaf[node] for node in nodes})
             found.append((len(set(nodes)), leaves, free, rack, nodes))
     return min(found)[4] if found else None

@@ -1,16 +1,13 @@
-"""Which parts of a policy a replay carries out; the rest is refused, never ignored."""
+"""What no driver carries out is refused, never ignored."""
 
 from __future__ import annotations
 
 from scheduler_advisor.engine.errors import PolicyError
-from scheduler_advisor.engine.parts.settings import PARTS
 from scheduler_advisor.engine.policy import Placement, Policy
 
 
 def refuse_unwired(policy: Policy) -> None:
-    """Raises PolicyError where the policy asks for a part that the drivers do not know yet."""
-    for name, cls in PARTS.items():
-        if getattr(policy, name) != cls():
-            raise PolicyError(f"policy: {name}.* is not there yet in a replay; leave it out")
-    if policy.placement is Placement.TOPOLOGY:
-        raise PolicyError("policy: placement topology is not there yet in a replay")
+    """Raises PolicyError where a rule of the network meets a placement that does not look at it.
+    A job's own `topology` column is a wish that only placement topology hears."""
+    if policy.topology.level and policy.placement is not Placement.TOPOLOGY:
+        raise PolicyError("policy: topology.level goes with placement = topology")
