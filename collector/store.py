@@ -56,11 +56,23 @@ class Work:
     def rows(self, sql: str, params: Sequence[object] = ()) -> list[dict[str, Any]]:
         """The rows of ``sql`` as dicts with aware datetimes, Decimals and exact integers."""
         result = self._cursor.execute(sql, [to_utc_naive(p) for p in params])
-        names = [column[0] for column in result.description or []]
-        return [
-            {name: _aware(value) for name, value in zip(names, row, strict=True)}
-            for row in result.fetchall()
-        ]
+        columns = result.description or []
+        names = [column[0] for column in columns]
+        rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        for name in (column[0] for column in columns if str(column[1]).startswith("TIMESTAMP")):
+            for row in rows:
+                row[name] = _aware(row[name])
+        return rows
+
+    def batches(
+        self, sql: str, params: Sequence[object] = (), size: int = 1 << 20
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of ``sql`` as Arrow batches, for results that need not fit in memory.
+
+        Read them to the end: a result that is left unfinished blocks the next append.
+        """
+        relation = self._cursor.sql(sql, params=[to_utc_naive(p) for p in params])
+        yield from relation.to_arrow_reader(size)
 
     def value(self, sql: str, params: Sequence[object] = ()) -> Any:
         """The single value that ``sql`` returns, or None for no row."""

@@ -3,12 +3,16 @@ one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
-from analytics.ledger.kernel.measure import Samples, add_up, measure, number_devices
+from analytics.ledger.broken import Breakage
+from analytics.ledger.kernel import measure as m
 from analytics.ledger.kernel.state import Array
+from analytics.ledger.settings import LedgerSettings
 from analytics.window import from_us
 from collector.store import Work
 
@@ -16,63 +20,143 @@ PPM = 1_000_000
 _WIDEST_STEP = """
 SELECT coalesce(max(step_s), 0) FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"""
 
-# One row = one sample; activity in parts per million, -1 = not measured. Hashes stand for names.
+# One row = one sample; -1 = not measured. Hashes stand for names, 0 = none. Link counters are added
+# up; a device that has only some of them counts with those.
 _SAMPLES = """
-SELECT epoch_us(ts) AS ts, CAST(step_s * 1e6 AS BIGINT) AS step_us,
-  CASE WHEN util_ratio BETWEEN 0 AND 1 THEN CAST(round(util_ratio * 1e6) AS BIGINT) ELSE -1 END AS
-  ppm,
+SELECT epoch_us(ts) AS ts, step_s, coalesce(util_ratio, -1) AS util, hash(node) AS node,
   CASE WHEN mig_uuid IS NULL AND gpu_uuid IS NULL THEN 0 ELSE hash(coalesce(mig_uuid, gpu_uuid))
   END AS unit,
-  hash(node) AS node, CASE WHEN run_id IS NULL THEN 0 ELSE hash(run_id) END AS run,
-  coalesce(gpu_index, -1)::BIGINT AS idx
+  CASE WHEN run_id IS NULL THEN 0 ELSE hash(run_id) END AS run, coalesce(gpu_index, -1) AS idx,
+  coalesce(sm_active_ratio, -1) AS sm, coalesce(power_mw, -1) AS power,
+  coalesce(mem_used_mib, -1) AS used, coalesce(mem_total_mib, -1) AS total,
+  CASE WHEN nvlink_tx_bytes IS NULL AND pcie_tx_bytes IS NULL THEN -1.0
+    ELSE coalesce(nvlink_tx_bytes, 0) + coalesce(nvlink_rx_bytes, 0)
+      + coalesce(pcie_tx_bytes, 0) + coalesce(pcie_rx_bytes, 0) END AS link
 FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"""
+_SORTED = " ORDER BY hash(node), unit, idx, ts, util"
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Held time that samples can speak for: ``key`` = whose samples, ``[t0, t1)``, and for which
-    part.
+    """Held time that samples can speak for, as the table of `kernel.measure`.
 
     Spans of one key do not overlap; they are in order of (key, t0). Several keys may speak for a
     part.
     """
 
-    key: Array
-    t0: Array
-    t1: Array
-    part: Array
+    table: Array
 
 
-def read_samples(work: Work, cluster: str, since: int, until: int) -> Samples:
-    """Every sample that may speak for a part of ``[since, until)``."""
+@dataclass(slots=True)
+class Measured:
+    """Per part: measured us, active ppm x us, measured us beyond what the part can hold, us in
+    which it is suspected to hang, and untouched memory in ppm x us."""
+
+    time: Array
+    active: Array
+    over: Array
+    hang: Array
+    untouched: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which samples: of a cluster, over ``[since, until)``; those of a broken GPU say nothing."""
+
+    work: Work
+    cluster: str
+    since: int
+    until: int
+    settings: LedgerSettings
+    broken: list[tuple[int, Breakage]]
+    """Hash of the GPU's name, and when it was broken."""
+
+
+def measured(source: Source, spans: Spans, most: Array) -> Measured:
+    """What the samples say of each part; ``most`` = what a part can hold."""
+    sums = np.zeros((5, most.shape[0]), np.int64)
+    if spans.table.shape[0]:
+        rows = _read(source, spans.table, ordered=False)
+        if rows is None:
+            rows = _read(source, spans.table, ordered=True)
+        if rows is not None and rows.shape[0]:
+            m.add_up(rows[np.lexsort((rows[:, 1], rows[:, 0]))], most, sums)
+    return Measured(*sums)
+
+
+def _batches(source: Source, ordered: bool) -> Iterator[m.Batch]:
     day = 86_400_000_000
-    near = [cluster, from_us(since - day), from_us(until + day)]
-    reach = int(float(work.value(_WIDEST_STEP, near)) * 2e6)
-    table = work.query(_SAMPLES, [cluster, from_us(since - 2 * reach - 1), from_us(until + reach)])
-    return Samples(
-        *(
-            np.array(table.column(name).to_numpy().view(np.int64))
-            if name in ("unit", "node", "run", "ppm")
-            else table.column(name).to_numpy()
-            for name in ("ts", "step_us", "ppm", "unit", "node", "run", "idx")
-        )
-    )
+    near = [source.cluster, from_us(source.since - day), from_us(source.until + day)]
+    reach = int(float(source.work.value(_WIDEST_STEP, near)) * 2e6)
+    span = [from_us(source.since - 2 * reach - 1), from_us(source.until + reach)]
+    params = [source.cluster, *span]
+    for rows in source.work.batches(_SAMPLES + (_SORTED if ordered else ""), params):
+        batch = m.Batch(*(_column(rows.column(name)) for name in m.Batch._fields))
+        yield _silenced(batch, source.broken)
 
 
-def measured(samples: Samples, spans: Spans, most: Array) -> tuple[Array, Array, Array]:
-    """Per part: measured us, active ppm x us, and measured us beyond ``most``, what the part can
-    hold."""
-    time, active, over = (np.zeros(most.shape[0], np.int64) for _ in range(3))
-    if spans.key.shape[0] == 0 or samples.ts.shape[0] == 0:
-        return time, active, over
-    device, devices, rising = number_devices(samples)
-    order = np.empty(0, np.int64)
-    if not rising:
-        order = np.lexsort((samples.ppm, samples.ts, device))
-    rows = measure(samples, device, devices, order, (spans.key, spans.t0, spans.t1))
-    if rows.shape[0] == 0:
-        return time, active, over
-    rows[:, 0] = spans.part[rows[:, 0]]
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    add_up(rows, most, time, active, over)
-    return time, active, over
+def _column(column: pa.Array) -> Array:
+    values = column.to_numpy()
+    return values.view(np.int64) if values.dtype == np.uint64 else values
+
+
+def _silenced(batch: m.Batch, broken: list[tuple[int, Breakage]]) -> m.Batch:
+    """Without what a GPU says of itself while it is broken."""
+    util = batch.util
+    for unit, b in broken:
+        mine = (batch.unit == unit) & (batch.ts > b.t0) & (batch.ts <= b.t1)
+        if mine.any():
+            util = np.where(mine, -1.0, util)
+            util.setflags(write=False)
+    return batch._replace(util=util)
+
+
+def _read(source: Source, spans: Array, *, ordered: bool) -> Array | None:
+    """Rows of `kernel.measure`; None = a device's samples are not in order of time."""
+    index = np.zeros(1 << (2 * spans.shape[0]).bit_length(), np.int64)
+    m.index_spans(spans, index)
+    settings = source.settings
+    floors = (settings.hang_occupied_ratio, settings.hang_sm_ratio, settings.hang_link_bytes_per_s)
+    tables = m.Tables(
+        spans, index, *_room(np.zeros((0, m.DEVICE_COLUMNS), np.int64), 1 << 12),
+        np.empty((2 * spans.shape[0] + 4096, m.OUT_COLUMNS), np.int64),
+        np.array(floors, np.float64),
+    )  # fmt: skip
+    at = np.array([0, 0, 0, 0, int(ordered)], np.int64)
+    found, backward = [], False
+    for batch in _batches(source, ordered):
+        at[m.M_NEXT] = 0
+        while not backward:
+            stopped = m.measure(batch, tables, at)
+            if stopped == m.DONE:
+                break
+            if stopped == m.CROWDED:
+                devices, table = _room(tables.devices, 4 * tables.devices.shape[0])
+                tables = tables._replace(devices=devices, table=table)
+            elif stopped == m.FULL:
+                found.append(tables.out[: at[m.M_OUT]].copy())
+                at[m.M_OUT] = 0
+            else:
+                backward = True  # the rest is read to its end, for nothing
+    if backward:
+        return None
+    last = _last(tables.devices[: at[m.M_DEVICES]], spans)
+    return np.concatenate([*found, tables.out[: at[m.M_OUT]], last])
+
+
+def _room(devices: Array, size: int) -> tuple[Array, Array]:
+    """The same devices in a larger table, and its index."""
+    known = devices.shape[0]
+    larger = np.zeros((size, m.DEVICE_COLUMNS), np.int64)
+    larger[:known] = devices
+    table = np.zeros(4 * size, np.int64)
+    m.enter(larger, known, table)
+    return larger, table
+
+
+def _last(devices: Array, spans: Array) -> Array:
+    """What devices measured of the span that they are still in."""
+    place = np.flatnonzero(devices[:, m.V_SPAN] >= 0)
+    mine = devices[place]
+    amounts = mine[:, [m.V_TIME, m.V_ACTIVE, m.V_HANG, m.V_PEAK]]
+    return np.column_stack([spans[mine[:, m.V_SPAN], m.S_PART], place, amounts])

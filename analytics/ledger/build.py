@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from analytics.errors import LedgerError
+from analytics.ledger.burst import without_collector
 from analytics.ledger.classes import RULES_VERSION
 from analytics.ledger.closing import is_closed, post_corrections, set_aside
 from analytics.ledger.compute import Computed, compute
@@ -40,7 +41,7 @@ def build(store: Store, cluster: str, window: Window) -> int:
                 raise LedgerError(
                     f"cluster {cluster}: no nodes are known; import its inventory first"
                 )
-            with work.transaction():
+            with work.transaction(), without_collector():
                 rows += _build_day(work, cluster, since, until)
     return rows
 

@@ -3,32 +3,29 @@ Modelled."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from analytics.ledger.classes import LedgerClass
-from analytics.ledger.events import host_shares
-from analytics.ledger.facts import Allocation
 from analytics.ledger.frame import Frame
 from analytics.ledger.heldrows import HeldRows
+from analytics.ledger.host import HostShares
 from analytics.ledger.kernel import state as k
 from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.pending import PendingJobs
 from analytics.ledger.preemptor import lost_causes
-from analytics.ledger.slices import cut
-from analytics.ledger.split import split
+from analytics.ledger.stranders import split_stranded
 from analytics.window import HOUR_US
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Cause:
-    """How a code of the sweep is blamed: class, role of the run named, rule."""
+    """How GPU time is blamed: class, role of the run named, rule."""
 
-    name: LedgerClass
+    name: str
     role: str
     rule: str
 
@@ -44,206 +41,123 @@ CAUSES = {
     k.C_ORDER: Cause(LedgerClass.POLICY_BLOCKED, "waiter", "order"),
     k.C_LIMIT: Cause(LedgerClass.POLICY_BLOCKED, "waiter", "limit"),
 }
+_LOST = tuple(
+    Cause(LedgerClass.LOST, "causer", rule) for rule in ("preemptor", "unknown-or-hardware")
+)
+_GEOMETRY = Cause(LedgerClass.STRANDED_SHAPE, "causer", "mig-geometry")
+_KINDS = sorted({*CAUSES.values(), *_LOST, _GEOMETRY})
+_RANK = {cause: place for place, cause in enumerate(_KINDS)}
+_OF_CODE = np.array([_RANK[CAUSES[c]] if c in CAUSES else -1 for c in range(k.CODES)], np.int64)
+_WAITERS = [code for code, cause in CAUSES.items() if cause.role == "waiter"]
 
-Key = tuple[int, int, str, str, str, str | None]
+Named = tuple[int, int, str, str, str, str | None]
 """pool, slot, class, role, rule, run."""
 
-
-@dataclass(slots=True)
-class Amount:
-    """GPU time of one cause, and the most that had to be released to free all GPUs."""
-
-    gpu_us: int = 0
-    cpu_milli: int | None = None
-    mem_mib: int | None = None
-
-    def released(self, code: int, amount: int | None) -> None:
-        """Keep the largest amount of the resource that binds."""
-        if amount is not None and code == k.C_CPU:
-            self.cpu_milli = max(self.cpu_milli or 0, amount)
-        elif amount is not None:
-            self.mem_mib = max(self.mem_mib or 0, amount)
+# Columns of a blamed amount.
+_POOL, _SLOT, _KIND, _RUN, _TIME, _CPU, _MEM = range(7)
 
 
-def causes(frame: Frame, segments: k.Array, pending: PendingJobs, busy: HeldRows) -> pa.Table:
-    """Rows of ``ledger_cause``; per (pool, slice, class) they add up to the class."""
-    found: dict[Key, Amount] = defaultdict(Amount)
-    held = _on_nodes(frame)
-    for pool, slot, code, job, _, gpu_us, t, gpus in _added_up(frame, held, segments).tolist():
-        cause = CAUSES[code]
-        if cause.role == "waiter":
-            weights: list[tuple[str | None, int]] = [(pending.run_ids[job], 1)]
-        else:
-            weights = _weights(frame, pool, held, t, code)
-        release = _release(frame, pool, held, t, (code, gpus))
-        for run, part in split(gpu_us, weights):
-            row = found[pool, slot, cause.name.value, cause.role, cause.rule, run]
-            row.gpu_us += part
-            row.released(code, release)
-    for key, amount in lost_causes(frame, busy):
-        found[key].gpu_us += amount
-    return _table(frame, found)
+def causes(
+    frame: Frame, found: k.Array, pending: PendingJobs, host: HostShares, busy: HeldRows,
+    geometry: list[tuple[Named, int]],
+) -> pa.Table:  # fmt: skip
+    """Rows of ``ledger_cause``; per (pool, slice, class) they add up to the class.
 
-
-def _added_up(frame: Frame, held: dict[str, _OnNode], segments: k.Array) -> k.Array:
-    """Segments with a cause, cut to slices and added up while the same runs are on the node.
-
-    Columns: pool, slot, code, job (-1 where a causer is blamed), epoch of the node's runs, GPU
-    time, an instant in it, most GPUs.
+    ``found`` = causes as the sweep gives them, ``geometry`` = those of MIG slices.
     """
-    wanted = segments[np.isin(segments[:, 3], list(CAUSES))]
-    start = np.where(
-        wanted[:, 3] == k.C_ORDER, np.maximum(wanted[:, 1], wanted[:, 6]), wanted[:, 1]
+    other = [*lost_causes(frame, busy), *geometry]
+    names = sorted(
+        {*host.runs, *(r for r in pending.run_ids if r)} | {key[5] for key, _ in other if key[5]}
     )
-    some = start < wanted[:, 2]
-    wanted, start = wanted[some], np.ascontiguousarray(start[some])
-    which, slot, begin, end = cut(start, np.ascontiguousarray(wanted[:, 2]), frame.bounds)
-    pool, code, gpus, job = (wanted[which, column] for column in (0, 3, 4, 5))
-    waits = np.isin(code, [c for c, cause in CAUSES.items() if cause.role == "waiter"])
-    epoch = np.where(waits, 0, _epochs(frame, held, pool, begin))
-    keys = np.column_stack([pool, slot, code, np.where(waits, job, -1), epoch])
-    order = np.lexsort((begin, *keys.T[::-1]))
-    keys, gpus, begin = keys[order], gpus[order], begin[order]
-    first = np.ones(keys.shape[0], np.bool_)
-    first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-    places = np.flatnonzero(first)
-    if not places.size:
-        return np.zeros((0, 8), np.int64)
-    time = np.add.reduceat(gpus * (end[order] - begin), places)
-    most = np.maximum.reduceat(gpus, places)
-    return np.column_stack([keys[places], time, begin[places], most])
-
-
-def _epochs(frame: Frame, held: dict[str, _OnNode], pool: k.Array, begin: k.Array) -> k.Array:
-    """A number that is the same while the runs and the inventory of a node are."""
-    epoch = np.zeros(begin.shape[0], np.int64)
-    order = np.argsort(pool, kind="stable")
-    edges = np.searchsorted(pool[order], np.arange(len(frame.fleet.pools) + 1))
-    for place, (node, _) in enumerate(frame.fleet.pools):
-        mine = order[edges[place] : edges[place + 1]]
-        if mine.size:
-            cuts = {t for row in frame.fleet.inventory[place] for t in (row.t0, row.t1)}
-            if node in held:
-                cuts |= {t for a in held[node].rows for t in (a.t0, a.t1)}
-            epoch[mine] = np.searchsorted(np.array(sorted(cuts), np.int64), begin[mine], "right")
-    return epoch
-
-
-class _OnNode:
-    """The runs on one node over time, found by instant."""
-
-    def __init__(self) -> None:
-        self.rows: list[Allocation] = []
-        self._live: dict[int, list[Allocation]] = {}
-        self._cuts: list[int] = []
-
-    def at(self, t: int) -> list[Allocation]:
-        if not self._cuts:
-            self._cuts = sorted({x for a in self.rows for x in (a.t0, a.t1)})
-        place = bisect_right(self._cuts, t)
-        if place not in self._live:
-            self._live[place] = [a for a in self.rows if a.t0 <= t < a.t1]
-        return self._live[place]
-
-
-def _on_nodes(frame: Frame) -> dict[str, _OnNode]:
-    nodes: dict[str, _OnNode] = defaultdict(_OnNode)
-    for a in host_shares(frame.facts).values():
-        nodes[a.node].rows.append(a)
-    return nodes
-
-
-def _weights(
-    frame: Frame, pool: int, held: dict[str, _OnNode], t: int, code: int
-) -> list[tuple[str | None, int]]:
-    """Runs and their weights; nobody to blame = the platform (None)."""
-    node = frame.fleet.pools[pool][0]
-    live = held[node].at(t) if node in held else []
-    if code in (k.C_SHAPE, k.C_TOPOLOGY):
-        weights: list[tuple[str | None, int]] = [(a.run_id, a.gpus) for a in live if a.gpus > 0]
-    else:
-        weights = _excess(frame, node, live, t, code in (k.C_CPU, k.C_CPU_REQUEST))
-    return sorted(weights, key=lambda pair: pair[0] or "") or [(None, 1)]
-
-
-def _excess(
-    frame: Frame, node: str, live: list[Allocation], t: int, cpu: bool
-) -> list[tuple[str | None, int]]:
-    """What each run holds of the resource beyond its GPUs' share of the node, in 1/GPUs of the
-    unit."""
-    rows = [
-        row
-        for place in frame.fleet.pools_of(node)
-        for row in frame.fleet.inventory[place]
-        if row.t0 <= t < row.t1
+    place = {name: at for at, name in enumerate(names)}
+    place[""] = -1
+    waits = np.isin(found[:, 2], _WAITERS)
+    blamed = [
+        _waiters(found[waits], np.array([place[r or ""] for r in pending.run_ids], np.int64)),
+        _causers(frame, found[~waits], host, np.array([place[r] for r in host.runs], np.int64)),
+        np.array(
+            [
+                (key[0], key[1], _RANK[Cause(*key[2:5])], place[key[5] or ""], time, -1, -1)
+                for key, time in other
+            ],
+            np.int64,
+        ).reshape(-1, 7),
     ]
-    gpus = sum(row.gpus for row in rows)
-    total = next((row.cpus if cpu else row.mem_mib for row in rows), None)
-    if total is None:
-        return []
-    over = [(a.run_id, (a.cpus if cpu else a.mem_mib) * gpus - a.gpus * total) for a in live]
-    return [(run, weight) for run, weight in over if weight > 0]
+    return _table(frame, _added_up(np.concatenate(blamed), len(names)), names)
 
 
-def _release(
-    frame: Frame, pool: int, held: dict[str, _OnNode], t: int, stranded: tuple[int, int]
-) -> int | None:
-    """How much of the exhausted resource must come free so that every free GPU of the node is
-    usable."""
-    code, gpus = stranded
-    if code not in (k.C_CPU, k.C_MEM):
-        return None
-    node = frame.fleet.pools[pool][0]
-    live = held[node].at(t) if node in held else []
-    rows = [r for r in frame.fleet.inventory[pool] if r.t0 <= t < r.t1]
-    profile = frame.demand_at(t)
-    if code == k.C_CPU:
-        total, own = (rows[0].cpus or 0) * 1000, profile.cpu_milli
-        left = total - 1000 * sum(a.cpus for a in live)
-    else:
-        total, own = rows[0].mem_mib or 0, profile.mem_mib
-        left = total - sum(a.mem_mib for a in live)
-    installed = sum(
-        r.gpus
-        for place in frame.fleet.pools_of(node)
-        for r in frame.fleet.inventory[place]
-        if r.t0 <= t < r.t1
+def _waiters(rows: k.Array, run_of: k.Array) -> k.Array:
+    nothing = np.full(rows.shape[0], -1, np.int64)
+    run = run_of[rows[:, 3]] if rows.shape[0] else nothing
+    return np.column_stack(
+        [rows[:, 0], rows[:, 1], _OF_CODE[rows[:, 2]], run, rows[:, 5], nothing, nothing]
     )
-    per_gpu = own if own is not None else total // installed
-    return (max(left, 0) // per_gpu + gpus) * per_gpu - left if per_gpu else None
 
 
-def _table(frame: Frame, found: dict[Key, Amount]) -> pa.Table:
-    keys = sorted(found, key=lambda key: (key[1], key[0], key[2:5], key[5] or ""))
-    runs = sorted({key[5] for key in keys if key[5] is not None})
-    run_key = run_keys(frame.work, frame.facts, runs)
-    pool_key = pool_keys(frame.work, frame.facts.cluster, frame.fleet.pools)
-    begin = [int(frame.bounds[key[1]]) for key in keys]
-    priced = {
-        model: frame.prices.keys(model, frame.bounds)
-        for model in {model for _, model in frame.fleet.pools}
-    }
-    pools = frame.fleet.pools
-    time = pa.timestamp("us")
+def _causers(frame: Frame, rows: k.Array, host: HostShares, run_of: k.Array) -> k.Array:
+    """Stranded time by the runs on the node; run -1 = the platform."""
+    if not rows.shape[0]:
+        return np.zeros((0, 7), np.int64)
+    rows, parts = split_stranded(frame, rows, host)
+    of = rows[parts[:, 0]]
+    run = np.where(parts[:, 1] < 0, -1, run_of[parts[:, 1]] if run_of.size else -1)
+    cpu = np.where(of[:, 2] == k.C_CPU, of[:, 7], -1)
+    mem = np.where(of[:, 2] == k.C_MEM, of[:, 7], -1)
+    return np.column_stack([of[:, 0], of[:, 1], _OF_CODE[of[:, 2]], run, parts[:, 2], cpu, mem])
+
+
+def _added_up(rows: k.Array, names: int) -> k.Array:
+    """One row per (slice, pool, cause, run), in that order; nobody comes before every run."""
+    rows = rows[rows[:, _TIME] > 0]
+    if not rows.shape[0]:
+        return rows
+    pools, kinds, runs = int(rows[:, _POOL].max()) + 1, len(_KINDS), names + 1
+    key = rows[:, _SLOT] * pools + rows[:, _POOL]
+    key = (key * kinds + rows[:, _KIND]) * runs + rows[:, _RUN] + 1
+    order = np.argsort(key, kind="stable")
+    rows, key = rows[order], key[order]
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    result = rows[first].copy()
+    result[:, _TIME] = np.add.reduceat(rows[:, _TIME], first)
+    for column in (_CPU, _MEM):
+        result[:, column] = np.maximum.reduceat(rows[:, column], first)
+    return result
+
+
+def _table(frame: Frame, rows: k.Array, names: list[str]) -> pa.Table:
+    pools, slot = rows[:, _POOL], rows[:, _SLOT]
+    named = [names[place] for place in np.unique(rows[:, _RUN]).tolist() if place >= 0]
+    keys = run_keys(frame.work, frame.facts, named)
+    run = np.full((2, len(names) + 1), -1, np.int64)
+    for place, name in enumerate(names):
+        if name in keys:
+            run[:, place] = keys[name]
+    known = pool_keys(frame.work, frame.facts.cluster, frame.fleet.pools)
+    begin, time = frame.bounds[:-1][slot], pa.timestamp("us")
+    kind = rows[:, _KIND]
     return pa.table(
         {
-            "hour": pa.array([t // HOUR_US * HOUR_US for t in begin], time),
+            "hour": pa.array(begin // HOUR_US * HOUR_US, time),
             "since": pa.array(begin, time),
-            "until": pa.array([int(frame.bounds[key[1] + 1]) for key in keys], time),
-            "pool_key": pa.array([pool_key[pools[key[0]]] for key in keys], pa.int32()),
-            "price_key": pa.array([priced[pools[key[0]][1]][key[1]] for key in keys], pa.int32()),
-            "posting": pa.array([0] * len(keys), pa.int32()),
-            "class": pa.array([key[2] for key in keys], pa.string()),
-            "role": pa.array([key[3] for key in keys], pa.string()),
-            "rule": pa.array([key[4] for key in keys], pa.string()),
-            "run_key": pa.array(
-                [run_key[key[5]][0] if key[5] else None for key in keys], pa.int32()
-            ),
-            "holder_key": pa.array(
-                [run_key[key[5]][1] if key[5] else None for key in keys], pa.int32()
-            ),
-            "gpu_us": pa.array([found[key].gpu_us for key in keys], pa.int64()),
-            "release_cpu_milli": pa.array([found[key].cpu_milli for key in keys], pa.int64()),
-            "release_mem_mib": pa.array([found[key].mem_mib for key in keys], pa.int64()),
+            "until": pa.array(frame.bounds[1:][slot], time),
+            "pool_key": np.array([known[key] for key in frame.fleet.pools], np.int32)[pools],
+            "price_key": _or_null(frame.price_places()[pools, slot], pa.int32()),
+            "posting": np.zeros(rows.shape[0], np.int32),
+            "class": _words([str(cause.name) for cause in _KINDS], kind),
+            "role": _words([cause.role for cause in _KINDS], kind),
+            "rule": _words([cause.rule for cause in _KINDS], kind),
+            "run_key": _or_null(run[0, rows[:, _RUN]], pa.int32()),
+            "holder_key": _or_null(run[1, rows[:, _RUN]], pa.int32()),
+            "gpu_us": rows[:, _TIME],
+            "release_cpu_milli": _or_null(rows[:, _CPU], pa.int64()),
+            "release_mem_mib": _or_null(rows[:, _MEM], pa.int64()),
         }
     )
+
+
+def _words(words: list[str], places: k.Array) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), words)
+
+
+def _or_null(values: k.Array, kind: Any) -> Any:
+    return pa.array(values, kind, mask=values < 0)

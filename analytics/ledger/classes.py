@@ -36,6 +36,7 @@ class Overlay(StrEnum):
     STRANDED_LOW = "stranded_low"
     STRANDED_HIGH = "stranded_high"
     CONTESTED = "contested"
+    VRAM_IDLE = "vram_idle"
 
 
 HELD = tuple(LedgerClass)[:6]
@@ -52,5 +53,5 @@ UNCOVERED = (LedgerClass.UNKNOWN, LedgerClass.ALLOCATED_UNMEASURED)
 INDEX = {name: place for place, name in enumerate(LedgerClass)}
 CLASSES = len(INDEX)
 
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 """Changes whenever the same facts would be posted differently; named by every build."""

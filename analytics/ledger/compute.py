@@ -16,21 +16,23 @@ from analytics.ledger.classes import CLASSES
 from analytics.ledger.closing import closed_at
 from analytics.ledger.events import (
     EventList,
+    domains,
     held_events,
     node_events,
     reservation_events,
     running_events,
-    world,
 )
 from analytics.ledger.facts import load
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.frame import Frame
 from analytics.ledger.held import Conflict, Held, resolve
 from analytics.ledger.heldrows import HeldRows, held_rows
+from analytics.ledger.host import HostShares, host_shares
 from analytics.ledger.kernel import state as k
 from analytics.ledger.kernel.sweep import sweep
+from analytics.ledger.kernel.world import new_world
 from analytics.ledger.lost import durable_points, mark_thrown
-from analytics.ledger.notheld import post
+from analytics.ledger.notheld import TARGETS, WIDTH
 from analytics.ledger.parts import cut_and_measure
 from analytics.ledger.pending import PendingJobs, load_pending
 from analytics.ledger.pricing import PriceTimes
@@ -80,18 +82,18 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     broken = mark_failed(facts, fleet, held)
     profiles = _profiles(work, cluster, since - lead, until)
     frame = Frame(work, facts, fleet, held, bounds, prices, profiles)
-    segments, pending = _sweep(frame, broken.loose, profiles, since - lead)
+    host = host_shares(facts, fleet)
+    rest, found, pending = _sweep(frame, host, broken.loose, since - lead)
     inside = frame.held = _clipped(held, since)
     inside.pieces = mark_thrown(inside.pieces, durable_points(work, facts))
-    parts = cut_and_measure(frame, broken.all)
+    parts = cut_and_measure(frame, broken.all, settings)
     recall(work, cluster, fleet, inside.pieces, parts, gone)
-    busy = held_rows(inside, parts)
+    busy = held_rows(inside, parts, settings.hang_least_s * US)
     left = remainders(facts, fleet, inside, broken.all, bounds, busy.shared)
-    rest = post(segments, bounds, len(fleet.pools))
     _check(frame, busy, rest, left)
     return Computed(
         rows=rows_table(frame, busy, rest, left),
-        causes=causes(frame, segments, pending, busy),
+        causes=causes(frame, found, pending, host, busy, []),
         activity=activity_table(cluster, fleet, inside.pieces, parts),
         conflicts=inside.conflicts,
         profiles=profiles,
@@ -119,29 +121,37 @@ def _profiles(work: Work, cluster: str, since: int, until: int) -> list[DemandPr
 
 
 def _sweep(
-    frame: Frame, loose: list[Breakage], profiles: list[DemandProfile], start: int
-) -> tuple[k.Array, PendingJobs]:
+    frame: Frame, host: HostShares, loose: list[Breakage], start: int
+) -> tuple[k.Array, k.Array, PendingJobs]:
+    """What every GPU that is not held was, ``[pool, slot, column]``, the causes, and who waits."""
     facts, fleet = frame.facts, frame.fleet
     pending = load_pending(frame.work, facts, fleet, start, frame.prices.names)
     if not fleet.pools:
-        return np.zeros((0, 7), np.int64), pending
+        nothing = np.zeros((0, k.CAUSE_COLUMNS), np.int64)
+        return np.zeros((0, frame.bounds.shape[0] - 1, WIDTH), np.int64), nothing, pending
     out = EventList(start, facts.until)
-    parameters = []
-    for row, profile in enumerate(profiles):
+    demand = []
+    for row, profile in enumerate(frame.profiles):
         settings = settings_at(frame.work, facts.cluster, profile.day)
         out.at(to_us(profile.day), k.PARAMETERS, row, 0)
-        parameters.append(_parameters(profile, settings))
+        demand.append(_parameters(profile, settings))
     node_events(out, facts, fleet)
-    held_events(out, facts, fleet, frame.held, loose)
+    held_events(out, frame.held, host, loose)
     for pool, t0, t1 in rogue_use(frame.work, facts, fleet, start):
         out.span(k.ROGUE, pool, 1, t0, t1)
-    kept = reservation_events(out, facts, fleet)
-    running = running_events(out, facts, fleet, frame.held)
+    given = {
+        "node": np.array(fleet.node_of, np.int64), "nodes": len(fleet.nodes),
+        "domain": domains(fleet), "kept": reservation_events(out, facts, fleet),
+        "running": running_events(out, facts, fleet, frame.held, host),
+        "jobs": pending.jobs, "allowed": pending.allowed, "demand": np.array(demand, np.int64),
+        "widest": max(gpus for timeline in fleet.installed for _, _, gpus in timeline),
+        "targets": TARGETS, "bounds": frame.bounds,
+    }  # fmt: skip
     for event in pending.events:
         out.at(*event)
-    widest = max(gpus for timeline in fleet.installed for _, _, gpus in timeline)
-    state = world(fleet, kept, pending, np.array(parameters, np.int64), running)
-    return sweep(state, out.arrays(), facts.since, facts.until, 2 * widest + 3), pending
+    world = new_world({**given, "events": out.arrays()}, WIDTH)
+    found = sweep(world)
+    return world.posts, found, pending
 
 
 def _parameters(profile: DemandProfile, settings: LedgerSettings) -> list[int]:
@@ -153,7 +163,7 @@ def _parameters(profile: DemandProfile, settings: LedgerSettings) -> list[int]:
 
 def _clipped(held: Held, since: int) -> Held:
     """Without the lead-in before the window."""
-    pieces = [replace(p, t0=max(p.t0, since)) for p in held.pieces if p.t1 > since]
+    pieces = [p if p.t0 >= since else replace(p, t0=since) for p in held.pieces if p.t1 > since]
     conflicts = [replace(c, t0=max(c.t0, since)) for c in held.conflicts if c.t1 > since]
     return Held(held.per_gpu, pieces, conflicts)
 

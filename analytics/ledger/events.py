@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analytics.ledger.broken import Breakage
-from analytics.ledger.facts import Allocation, Facts
+from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import FAILED_STATES, Fleet
 from analytics.ledger.held import Held, Piece
+from analytics.ledger.host import HostShares
 from analytics.ledger.kernel import state as k
-from analytics.ledger.kernel.fill import NEVER, Running
-from analytics.ledger.kernel.sweep import Events, World
-from analytics.ledger.pending import LEVELS, PendingJobs
+from analytics.ledger.pending import LEVELS
 
 
 @dataclass(slots=True)
@@ -24,6 +23,7 @@ class EventList:
     since: int
     until: int
     rows: list[tuple[int, int, int, int]] = field(default_factory=list)
+    many: list[k.Array] = field(default_factory=list)
 
     def at(self, t: int, kind: int, idx: int, val: int) -> None:
         if t < self.until:
@@ -36,9 +36,21 @@ class EventList:
             if t1 < self.until:
                 self.rows.append((t1, kind, idx, -val))
 
-    def arrays(self) -> Events:
-        rows = np.array(sorted(self.rows, key=lambda row: row[0]), dtype=np.int64).reshape(-1, 4)
-        return Events(*(np.ascontiguousarray(rows[:, column]) for column in range(4)))
+    def spans(self, kind: int, idx: k.Array, val: k.Array, t0: k.Array, t1: k.Array) -> None:
+        """As many spans at once."""
+        some = (t0 < self.until) & (t1 > self.since) & (t0 < t1) & (val != 0)
+        ends = some & (t1 < self.until)
+        for times, chosen, sign in ((np.maximum(t0, self.since), some, 1), (t1, ends, -1)):
+            amounts = sign * val[chosen]
+            kinds = np.full(amounts.shape[0], kind, np.int64)
+            self.many.append(np.stack([times[chosen], kinds, idx[chosen], amounts]))
+
+    def arrays(self) -> k.Array:
+        """The sweep's table of events: instant, kind, idx, val, in order of time."""
+        few = np.array(self.rows, np.int64).reshape(-1, 4).T
+        table = np.concatenate([few, *self.many], axis=1)
+        order = np.argsort(table[0], kind="stable")
+        return np.ascontiguousarray(table[:, order])
 
 
 def node_events(out: EventList, facts: Facts, fleet: Fleet) -> None:
@@ -67,26 +79,23 @@ def _outages(out: EventList, facts: Facts, rank: dict[str, int]) -> None:
             out.span(k.COVERED, rank[window.node], 1, window.t0, window.t1)
 
 
-def held_events(
-    out: EventList, facts: Facts, fleet: Fleet, held: Held, loose: list[Breakage]
-) -> None:
+def held_events(out: EventList, held: Held, host: HostShares, loose: list[Breakage]) -> None:
     """GPUs, CPUs and memory that runs hold, and GPUs that are broken and not held."""
     named: dict[tuple[int, str], list[Piece]] = defaultdict(list)
+    whole = []
     for piece in held.pieces:
         if piece.gpu is None:
-            out.span(k.HELD, piece.pool, piece.units // held.per_gpu, piece.t0, piece.t1)
+            whole.append((piece.pool, piece.units // held.per_gpu, piece.t0, piece.t1))
         else:
             named[piece.pool, piece.gpu].append(piece)
+    out.spans(k.HELD, *np.array(whole, np.int64).reshape(-1, 4).T)
     for (pool, _), pieces in named.items():
         for t0, t1 in spans_of(pieces):
             out.span(k.HELD, pool, 1, t0, t1)
     for breakage in loose:
         out.span(k.BROKEN, breakage.pool, 1, breakage.t0, breakage.t1)
-    rank = {name: place for place, name in enumerate(fleet.nodes)}
-    for (_, node), allocation in host_shares(facts).items():
-        if node in rank:
-            out.span(k.CPU, rank[node], allocation.cpus * 1000, allocation.t0, allocation.t1)
-            out.span(k.MEM, rank[node], allocation.mem_mib, allocation.t0, allocation.t1)
+    out.spans(k.CPU, host.node, host.cpus * 1000, host.t0, host.t1)
+    out.spans(k.MEM, host.node, host.mem_mib, host.t0, host.t1)
 
 
 def spans_of(pieces: list[Piece]) -> list[tuple[int, int]]:
@@ -100,25 +109,8 @@ def spans_of(pieces: list[Piece]) -> list[tuple[int, int]]:
     return spans
 
 
-def host_shares(facts: Facts) -> dict[tuple[str, str], Allocation]:
-    """CPU and memory of each (run, node), once, though every row of the run on the node repeats
-    them."""
-    shares: dict[tuple[str, str], Allocation] = {}
-    for a in facts.allocations:
-        known = shares.get((a.run_id, a.node))
-        if known is None:
-            shares[a.run_id, a.node] = a
-        else:
-            shares[a.run_id, a.node] = Allocation(
-                a.run_id, a.node, a.model, None, None, max(a.gpus, known.gpus), 1, 1,
-                max(a.cpus, known.cpus), max(a.mem_mib, known.mem_mib),
-                min(a.t0, known.t0), max(a.t1, known.t1),
-            )  # fmt: skip
-    return shares
-
-
-def reservation_events(out: EventList, facts: Facts, fleet: Fleet) -> tuple[k.Array, k.Array]:
-    """Reservations in node order; returns their GPUs (-1 = all) and nodes."""
+def reservation_events(out: EventList, facts: Facts, fleet: Fleet) -> k.Array:
+    """Reservations in node order; returns the sweep's table of them."""
     rank = {name: place for place, name in enumerate(fleet.nodes)}
     kept = sorted(
         (r for r in facts.reservations if r.node in rank),
@@ -126,80 +118,58 @@ def reservation_events(out: EventList, facts: Facts, fleet: Fleet) -> tuple[k.Ar
     )
     for place, r in enumerate(kept):
         out.span(k.RESERVED, place, 1, r.t0, r.t1)
+    on_node: dict[str, list[int]] = defaultdict(list)
+    for place, r in enumerate(kept):
+        on_node[r.node].append(place)
     for a in facts.allocations if kept else ():
         run = facts.runs.get(a.run_id)
-        for place, r in enumerate(kept):
+        for place in on_node.get(a.node, ()):
+            r = kept[place]
             mine = not r.accounts or (run is not None and run.account in r.accounts)
-            if r.node == a.node and mine:
+            if mine:
                 out.span(k.RESERVED_USED, place, a.gpus, max(a.t0, r.t0), min(a.t1, r.t1))
-    gpus = np.array([-1 if r.gpus is None else r.gpus for r in kept], np.int64)
-    return gpus, np.array([rank[r.node] for r in kept], np.int64)
+    table = np.zeros((4, len(kept)), np.int64)
+    table[k.K_GPUS] = [-1 if r.gpus is None else r.gpus for r in kept]
+    table[k.K_NODE] = [rank[r.node] for r in kept]
+    return table
 
 
-def running_events(out: EventList, facts: Facts, fleet: Fleet, held: Held) -> Running:
-    """What each run gives back when it ends, by its time limit."""
-    rank = {name: place for place, name in enumerate(fleet.nodes)}
-    rows: list[tuple[int, ...]] = []
-    for piece in held.pieces:
-        gpus = piece.units // held.per_gpu
-        if gpus and not piece.failed:
-            node = fleet.node_of[piece.pool]
-            ends = _estimate(facts, piece.run_id)
-            rows.append((ends, piece.pool, gpus, node, 0, 0, piece.t0, piece.t1))
-    for (run_id, node_name), a in host_shares(facts).items():
-        if node_name in rank and (a.cpus or a.mem_mib):
-            ends = _estimate(facts, run_id)
-            rows.append((ends, 0, 0, rank[node_name], a.cpus * 1000, a.mem_mib, a.t0, a.t1))
-    rows.sort()
-    for place, row in enumerate(rows):
-        out.span(k.RUNS, place, 1, row[6], row[7])
-    table = np.array(rows, np.int64).reshape(-1, 8)
-    until, pool, count, place_of, cpu, mem = (np.ascontiguousarray(table[:, c]) for c in range(6))
-    return Running(pool, count, place_of, cpu, mem, until, np.zeros(len(rows), np.int64))
+def running_events(
+    out: EventList, facts: Facts, fleet: Fleet, held: Held, host: HostShares
+) -> k.Array:
+    """What each run gives back when it ends, by its time limit: the sweep's table of runs."""
+    ends = {run_id: _estimate(facts, run_id) for run_id in facts.runs}
+    gpus = np.array(
+        [
+            (p.pool, p.units // held.per_gpu, ends.get(p.run_id, k.NEVER), p.t0, p.t1)
+            for p in held.pieces
+            if not p.failed and p.units >= held.per_gpu
+        ],
+        np.int64,
+    ).reshape(-1, 5)
+    some = (host.cpus > 0) | (host.mem_mib > 0)
+    size, more = gpus.shape[0], int(some.sum())
+    table = np.zeros((7, size + more), np.int64)
+    table[k.R_POOL, :size], table[k.R_GPUS, :size] = gpus[:, 0], gpus[:, 1]
+    table[k.R_NODE, :size] = np.array(fleet.node_of, np.int64)[gpus[:, 0]]
+    until = np.array([ends.get(run_id, k.NEVER) for run_id in host.runs], np.int64)
+    table[k.R_NODE, size:], table[k.R_CPU, size:] = host.node[some], host.cpus[some] * 1000
+    table[k.R_MEM, size:] = host.mem_mib[some]
+    table[k.R_ENDS] = np.concatenate([gpus[:, 2], until[host.run[some]]])
+    t0 = np.concatenate([gpus[:, 3], host.t0[some]])
+    t1 = np.concatenate([gpus[:, 4], host.t1[some]])
+    order = np.argsort(table[k.R_ENDS], kind="stable")
+    places = np.arange(order.shape[0])
+    out.spans(k.RUNS, places, np.ones_like(places), t0[order], t1[order])
+    return np.ascontiguousarray(table[:, order])
 
 
 def _estimate(facts: Facts, run_id: str) -> int:
     """When the scheduler must expect the run to end; NEVER without a limit."""
-    run = facts.runs.get(run_id)
-    if run is None or run.t0 is None or not run.limit_s:
-        return NEVER
+    run = facts.runs[run_id]
+    if run.t0 is None or not run.limit_s:
+        return k.NEVER
     return run.t0 + run.limit_s * 1_000_000
-
-
-def world(
-    fleet: Fleet,
-    kept: tuple[k.Array, k.Array],
-    pending: PendingJobs,
-    parameters: k.Array,
-    running: Running,
-) -> World:
-    """The empty state that the events fill."""
-    n, p = len(fleet.nodes), len(fleet.pools)
-    node = np.array(fleet.node_of, np.int64)
-    places = np.arange(n)
-    nodes = k.Nodes(
-        failed=_zeros(n),
-        drained=_zeros(n),
-        covered=_zeros(n),
-        cpu_used=_zeros(n),
-        mem_used=_zeros(n),
-        cpu_total=_zeros(n) - 1,
-        mem_total=_zeros(n) - 1,
-        pool_lo=np.searchsorted(node, places),
-        pool_hi=np.searchsorted(node, places, "right"),
-        kept_lo=np.searchsorted(kept[1], places),
-        kept_hi=np.searchsorted(kept[1], places, "right"),
-    )
-    pools = k.Pools(node, _zeros(p), _zeros(p), _zeros(p), _zeros(p), domains(fleet))
-    size = kept[0].shape[0]
-    reservations = k.Kept(kept[0], _zeros(size), _zeros(size))
-    return World(
-        nodes, pools, reservations, kept[1], pending.jobs, pending.allowed, parameters, running
-    )
-
-
-def _zeros(size: int) -> k.Array:
-    return np.zeros(size, np.int64)
 
 
 def domains(fleet: Fleet) -> k.Array:

@@ -7,6 +7,7 @@ a known end wins over an open one, and a later inventory row ends the one before
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,8 +141,8 @@ FROM ended WHERE valid_from < ? AND ends > ? AND valid_from < ends ORDER BY node
 valid_from"""
 
 _RUNS = """
-SELECT run_id, job_id, user_name, account, project, partition, qos, state, limit_s,
-  epoch_us(start_at) AS t0, epoch_us(end_at) AS t1
+SELECT run_id, job_id, user_name, account, project, partition, qos, state,
+  epoch_us(start_at) AS t0, epoch_us(end_at) AS t1, limit_s
 FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY end_at IS NULL,
         coalesce(end_at, last_known_at) DESC NULLS LAST, start_at DESC NULLS LAST, state, source)
         AS nth
@@ -208,7 +209,7 @@ WHERE cluster = $1 ORDER BY ALL"""
 def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> Facts:
     """Facts of ``cluster`` that overlap ``[since - lead, until)``."""
     span = [from_us(until), from_us(since - lead)]
-    runs = work.rows(_RUNS, [cluster, *span])
+    runs = [Run(*row) for row in _tuples(work, _RUNS, [cluster, *span])]
     states_ever = work.rows(_STATES, [cluster, span[0], from_us(0)])
     return Facts(
         cluster=cluster,
@@ -222,7 +223,7 @@ def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> 
         coverage=[Interval(**row) for row in work.rows(_COVERAGE, [cluster, *span])],
         reservations=[_reservation(row) for row in work.rows(_RESERVATIONS, [cluster, *span])],
         fatals=[Fatal(**row) for row in work.rows(_FATALS, [cluster, span[0]])],
-        runs={row["run_id"]: _run(row) for row in runs},
+        runs={run.run_id: run for run in runs},
         seen=[(row["gpu_uuid"], row["t"]) for row in work.rows(_SEEN, [cluster])],
     )
 
@@ -251,25 +252,17 @@ def _pool(row: dict[str, Any]) -> Pool:
 
 
 def _allocations(work: Work, cluster: str, span: list[Any]) -> list[Allocation]:
-    rows = work.rows(_ALLOCATIONS, [cluster, span[0], cluster, cluster, span[1]])
-    return [
-        Allocation(
-            row["run_id"], row["node"], row["gpu_model"], row["gpu_uuid"], row["mig_uuid"],
-            row["gpus"], row["num"], row["den"], row["cpus"], row["mem_mib"], row["t0"], row["t1"],
-        )
-        for row in rows
-    ]  # fmt: skip
+    params = [cluster, span[0], cluster, cluster, span[1]]
+    return [Allocation(*row) for row in _tuples(work, _ALLOCATIONS, params)]
+
+
+def _tuples(work: Work, sql: str, params: list[Any]) -> Iterator[tuple[Any, ...]]:
+    """Rows of many integers and words, cheaper than as dicts; no timestamps among them."""
+    return zip(*(column.to_pylist() for column in work.query(sql, params).columns), strict=True)
 
 
 def _reservation(row: dict[str, Any]) -> Reservation:
     return Reservation(
         row["name"], row["node"], row["gpus"], frozenset(row["accounts"] or ()),
         row["t0"], _end(row["t1"]),
-    )  # fmt: skip
-
-
-def _run(row: dict[str, Any]) -> Run:
-    return Run(
-        row["run_id"], row["job_id"], row["user_name"], row["account"], row["project"],
-        row["partition"], row["qos"], row["state"], row["t0"], row["t1"], row["limit_s"],
     )  # fmt: skip

@@ -44,7 +44,7 @@ class Excess:
 
 def fit(claims: list[Claim], capacity: Timeline) -> tuple[list[Grant], list[Excess]]:
     """Believe claims up to the capacity, the earliest first; nothing is scaled to fit."""
-    if _always_fits(claims, capacity):
+    if always_fits([(c.t0, c.t1, c.amount) for c in claims], capacity):
         return [Grant(i, c.t0, c.t1, c.amount, 0) for i, c in enumerate(claims)], []
     grants: list[Grant] = []
     excess: list[Excess] = []
@@ -60,15 +60,16 @@ def fit(claims: list[Claim], capacity: Timeline) -> tuple[list[Grant], list[Exce
     return _joined(grants), excess
 
 
-def _always_fits(claims: list[Claim], capacity: Timeline) -> bool:
-    steps = [(c.t0, 1, c.amount) for c in claims] + [(c.t1, 0, -c.amount) for c in claims]
-    steps += [(t0, 0, -n) for t0, _, n in capacity] + [(t1, 1, n) for _, t1, n in capacity]
-    steps.sort(key=lambda step: step[0])
+def always_fits(claims: Timeline, capacity: Timeline) -> bool:
+    """Whether there is room for all claims ``(t0, t1, amount)`` at all times."""
+    steps = [(t0, n) for t0, _, n in claims] + [(t1, -n) for _, t1, n in claims]
+    steps += [(t0, -n) for t0, _, n in capacity] + [(t1, n) for _, t1, n in capacity]
+    steps.sort()
     total, place = 0, 0
     while place < len(steps):
         at = steps[place][0]
         while place < len(steps) and steps[place][0] == at:
-            total += steps[place][2]
+            total += steps[place][1]
             place += 1
         if total > 0:
             return False

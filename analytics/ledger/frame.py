@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
+import numpy as np
+
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.held import Held
@@ -31,3 +33,13 @@ class Frame:
         """The demand profile that decides at ``t``."""
         days = [to_us(profile.day) for profile in self.profiles]
         return self.profiles[max(bisect_right(days, t) - 1, 0)].middle
+
+    def price_places(self) -> Array:
+        """The price key of each pool and slice; -1 = not priced."""
+        models = sorted({model for _, model in self.fleet.pools})
+        keys = np.array(
+            [[key or -1 for key in self.prices.keys(model, self.bounds)] for model in models],
+            np.int64,
+        ).reshape(len(models), self.bounds.shape[0] - 1)
+        model_of = [models.index(model) for _, model in self.fleet.pools]
+        return keys[np.array(model_of, np.int64)]

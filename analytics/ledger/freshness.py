@@ -91,20 +91,16 @@ _PARTS = {
 
 # The fold does not depend on order and does not forget doubles.
 _FOLD = (
-    "SELECT h, count(*) AS n, CAST(sum(x % 4503599627370496) AS BIGINT) AS x FROM ({0}) GROUP BY h"
+    "SELECT h, count(*) AS n, "
+    "CAST(sum(x % 4503599627370496) % 4503599627370496 AS BIGINT) AS x FROM ({0}) GROUP BY h"
 )
 
 # A sample bears on the hour that it ends in and on the one that it may reach back to.
 _SAMPLES = """
-WITH near AS (
-  SELECT ts - INTERVAL 1 MICROSECOND AS ends,
-    ts - to_microseconds(CAST(step_s * 2e6 AS BIGINT)) AS begins
-  FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?),
-reached AS (
-  SELECT time_bucket(INTERVAL 1 HOUR, ends) AS h FROM near
-  UNION ALL SELECT time_bucket(INTERVAL 1 HOUR, begins) FROM near
-  WHERE time_bucket(INTERVAL 1 HOUR, begins) < time_bucket(INTERVAL 1 HOUR, ends))
-SELECT h, count(*) AS n FROM reached GROUP BY h"""
+SELECT time_bucket(INTERVAL 1 HOUR, ts - INTERVAL 1 MICROSECOND) AS h,
+  time_bucket(INTERVAL 1 HOUR, ts - to_microseconds(CAST(step_s * 2e6 AS BIGINT))) AS begins,
+  count(*) AS n
+FROM sample WHERE cluster = ? AND ts > ? AND ts <= ? GROUP BY ALL"""
 
 
 def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:
@@ -113,10 +109,7 @@ def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> 
     for name, sql in _PARTS.items():
         for row in work.rows(_HOURS + _FOLD.format(sql), [since, until, cluster]):
             texts[row["h"]].append(f"{name}={row['n']}/{row['x']}")
-    counts = {
-        row["h"]: row["n"]
-        for row in work.rows(_SAMPLES, [cluster, since, until + timedelta(hours=1)])
-    }
+    counts = _sample_counts(work, cluster, since, until)
     aliases = work.value(
         "SELECT CAST(sum(hash(raw_name, gpu_model) % 65536) AS BIGINT) FROM gpu_model_alias"
     )
@@ -129,6 +122,16 @@ def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> 
                 common[day] = f"{_rules(work, cluster, day)}|{aliases}"
             result[hour] = _digest(sorted(parts), common[day]) + f":{counts.get(hour, 0)}"
     return result
+
+
+def _sample_counts(
+    work: Work, cluster: str, since: datetime, until: datetime
+) -> dict[datetime, int]:
+    counts: dict[datetime, int] = defaultdict(int)
+    for row in work.rows(_SAMPLES, [cluster, since, until + timedelta(hours=1)]):
+        for hour in {row["h"], row["begins"]}:
+            counts[hour] += row["n"]
+    return counts
 
 
 def _rules(work: Work, cluster: str, day: datetime) -> str:

@@ -10,7 +10,7 @@ from math import lcm
 
 from analytics.errors import LedgerError
 from analytics.ledger.facts import Allocation, Facts
-from analytics.ledger.fit import Claim, Excess, Grant, fit
+from analytics.ledger.fit import Claim, Excess, Grant, always_fits, fit
 from analytics.ledger.fleet import Fleet, clip
 
 _MAX_UNITS = 1_000_000
@@ -106,6 +106,8 @@ def _resolve_pool(
     for allocation in allocations:
         if allocation.gpu_uuid is not None:
             named[allocation.gpu_uuid].append(allocation)
+    if not named and _believed(held, fleet, pool, allocations, span):
+        return
     node = fleet.pools[pool][0]
     boards = {gpu: _resolve_gpu(held, (pool, node, gpu), named[gpu], span) for gpu in sorted(named)}
     whole = [a for a in _unnamed(allocations) if a.t0 < span[1] and a.t1 > span[0]]
@@ -120,6 +122,23 @@ def _resolve_pool(
         run = whole[over.claim].run_id if over.claim < len(whole) else None
         gpu = None if run is not None else touched[over.claim - len(whole)][0]
         held.conflicts.append(_too_many(node, gpu, run, over))
+
+
+def _believed(
+    held: Held, fleet: Fleet, pool: int, allocations: list[Allocation], span: tuple[int, int]
+) -> bool:
+    """Take all of them as they are where no GPU is named and there is room for everything."""
+    since, until = span
+    if not always_fits(
+        [(max(a.t0, since), min(a.t1, until), a.gpus) for a in allocations],
+        clip(fleet.installed[pool], since, until),
+    ):
+        return False
+    held.pieces.extend(
+        Piece(pool, a.run_id, None, None, max(a.t0, since), min(a.t1, until), a.gpus * held.per_gpu)
+        for a in allocations
+    )
+    return True
 
 
 def _pieces(

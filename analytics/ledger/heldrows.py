@@ -8,12 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.ledger.activity import PPM
+from analytics.ledger.classes import Overlay
 from analytics.ledger.held import Held
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.lost import LOST, POSSIBLY
 from analytics.ledger.parts import Parts, Row, chain, steps
 
 CLASSES = 5  # used, lost, allocated_idle, allocated_unmeasured, failed_held
+
+
+# Measures beside the classes that held time has, in the order of `HeldRows.overlays`.
+OVERLAYS = (Overlay.POSSIBLY_LOST, Overlay.CONTESTED, Overlay.SUSPECT_HANG, Overlay.VRAM_IDLE)
 
 
 @dataclass(slots=True)
@@ -27,44 +32,38 @@ class HeldRows:
     run: Array
     slot: Array
     classes: Array
-    possibly_lost: Array
-    contested: Array
+    overlays: Array
     shared: dict[tuple[int, str, int], int]
     """GPU time in micro-GPU-seconds that runs hold of each GPU (pool, gpu, slot) held in parts."""
 
 
-def held_rows(held: Held, parts: Parts) -> HeldRows:
-    """Add up parts; a GPU that several runs share is rounded along one running sum."""
-    pieces = held.pieces
-    runs = sorted({piece.run_id for piece in pieces})
-    gpus = sorted({piece.gpu for piece in pieces if piece.gpu is not None})
-    run_rank = {name: place for place, name in enumerate(runs)}
-    gpu_rank: dict[str | None, int] = {name: place for place, name in enumerate(gpus)}
-    gpu_rank[None] = -1
-    columns = np.array(
-        [
-            (p.pool, gpu_rank[p.gpu], run_rank[p.run_id], p.units, p.failed, p.thrown, p.contested)
-            for p in pieces
-        ],
-        np.int64,
-    ).reshape(-1, 7)
-    broken_up = {(p.pool, gpu_rank[p.gpu]) for p in pieces if p.gpu and p.units < held.per_gpu}
-    divided = np.array([tuple(row) in broken_up for row in columns[:, :2].tolist()], np.bool_)
-    whole = ~divided[parts.piece] if pieces else np.zeros(0, np.bool_)
-    rows = HeldRows(gpus, runs, *_whole(columns, parts, whole, held.per_gpu), {})
-    if broken_up:
-        _add_divided(rows, columns, parts, ~whole, held.per_gpu)
+def held_rows(held: Held, parts: Parts, least_hang_us: int) -> HeldRows:
+    """Add up parts; a GPU that several runs share is rounded along one running sum.
+
+    ``least_hang_us``: a run on a pool is not suspected to hang for less than that in a slice.
+    """
+    columns = parts.columns
+    board = columns.pool * (len(columns.gpus) + 1) + columns.gpu
+    split = (columns.gpu >= 0) & (columns.units < held.per_gpu)
+    divided = (columns.gpu >= 0) & np.isin(board, board[split])
+    whole = ~divided[parts.piece]
+    rows = HeldRows(columns.gpus, columns.runs, *_whole(parts, whole, held.per_gpu), {})
+    if divided.any():
+        _add_divided(rows, parts, ~whole, held.per_gpu)
+    hang = rows.overlays[:, OVERLAYS.index(Overlay.SUSPECT_HANG)]
+    hang[hang < least_hang_us] = 0
     return rows
 
 
 def _whole(
-    columns: Array, parts: Parts, chosen: Array, per_gpu: int
-) -> tuple[Array, Array, Array, Array, Array, Array, Array]:
+    parts: Parts, chosen: Array, per_gpu: int
+) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Rows of whole GPUs: only activity needs rounding."""
-    piece = columns[parts.piece[chosen]]
+    columns, piece = parts.columns, parts.piece[chosen]
     slot, dt = parts.slot[chosen], parts.t1[chosen] - parts.t0[chosen]
-    order = np.lexsort((slot, piece[:, 2], piece[:, 1], piece[:, 0]))
-    keys = np.column_stack([piece[:, 0], piece[:, 1], piece[:, 2], slot])[order]
+    keys = np.column_stack([columns.pool[piece], columns.gpu[piece], columns.run[piece], slot])
+    order = np.lexsort(keys.T[::-1])
+    keys = keys[order]
     first = np.ones(keys.shape[0], np.bool_)
     first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
     starts = np.flatnonzero(first)
@@ -72,31 +71,35 @@ def _whole(
     def total(values: Array) -> Array:
         return np.add.reduceat(values[order], starts) if starts.size else values[:0]
 
-    gone = piece[:, 5] == LOST
-    units = dt * (piece[:, 3] // per_gpu)
-    activity, time = parts.active[chosen], parts.time[chosen]
-    active, lost = total(np.where(gone, 0, activity)), total(np.where(gone, activity, 0))
-    measured, live = total(time), total(np.where(piece[:, 4] == 1, 0, units))
+    thrown = columns.thrown[piece]
+    units = dt * (columns.units[piece] // per_gpu)
+    activity = parts.active[chosen]
+    active = total(np.where(thrown == LOST, 0, activity))
+    lost = total(np.where(thrown == LOST, activity, 0))
+    measured = total(parts.time[chosen])
+    live = total(np.where(columns.failed[piece] == 1, 0, units))
     everything = total(units)
     used = _half_up(active)
     busy = _half_up(active + lost)
     classes = np.column_stack(
         [used, busy - used, measured - busy, live - measured, everything - live]
     )
-    possibly = _half_up(total(np.where(piece[:, 5] == POSSIBLY, activity, 0)))
-    contested = total(dt * (piece[:, 6] // per_gpu))
+    possibly = _half_up(total(np.where(thrown == POSSIBLY, activity, 0)))
+    contested = total(dt * (columns.contested[piece] // per_gpu))
     contested = np.minimum(contested, everything - classes[:, 3])
+    untouched = _half_up(total(parts.untouched[chosen]))
+    overlays = np.column_stack([possibly, contested, total(parts.hang[chosen]), untouched])
     place = keys[starts]
-    return (*(place[:, k] for k in range(4)), classes, possibly, contested)
+    return place[:, 0], place[:, 1], place[:, 2], place[:, 3], classes, overlays
 
 
 def _half_up(active: Array) -> Array:
     return (2 * active + PPM) // (2 * PPM)
 
 
-def _add_divided(rows: HeldRows, columns: Array, parts: Parts, chosen: Array, per_gpu: int) -> None:
+def _add_divided(rows: HeldRows, parts: Parts, chosen: Array, per_gpu: int) -> None:
     """Rows of GPUs held in parts: one running sum over each GPU and slice keeps them within it."""
-    exact = _exact(columns, parts, chosen)
+    exact = _exact(parts, chosen)
     places, classes, extra = [], [], []
     for (pool, gpu, slot), by_run in sorted(exact.items()):
         flat = [step for run in sorted(by_run) for step in steps(by_run[run])]
@@ -104,36 +107,48 @@ def _add_divided(rows: HeldRows, columns: Array, parts: Parts, chosen: Array, pe
         rows.shared[pool, rows.gpus[gpu], slot] = sum(posts)
         for nth, run in enumerate(sorted(by_run)):
             mine = posts[CLASSES * nth : CLASSES * nth + CLASSES]
-            row = by_run[run]
             places.append((pool, gpu, run, slot))
             classes.append(mine)
-            possibly = min(chain([row.possibly], per_gpu * PPM)[0], mine[0])
-            contested = min(row.contested // per_gpu, sum(mine) - mine[3])
-            extra.append((possibly, contested))
+            extra.append(_overlays(by_run[run], mine, per_gpu))
     place = np.array(places, np.int64)
     for column, name in enumerate(("pool", "gpu", "run", "slot")):
         setattr(rows, name, np.concatenate([getattr(rows, name), place[:, column]]))
     rows.classes = np.concatenate([rows.classes, np.array(classes, np.int64)])
-    overlays = np.array(extra, np.int64)
-    rows.possibly_lost = np.concatenate([rows.possibly_lost, overlays[:, 0]])
-    rows.contested = np.concatenate([rows.contested, overlays[:, 1]])
+    rows.overlays = np.concatenate([rows.overlays, np.array(extra, np.int64)])
+
+
+def _overlays(row: Row, posts: list[int], per_gpu: int) -> tuple[int, ...]:
+    """In the order of `OVERLAYS`; never more than what was posted."""
+    used, *_, unmeasured, _ = posts
+    measured = sum(posts) - unmeasured
+    return (
+        min(chain([row.possibly], per_gpu * PPM)[0], used),
+        min(row.contested // per_gpu, measured),
+        min(row.hang // per_gpu, measured),
+        min(chain([row.untouched], per_gpu * PPM)[0], measured),
+    )
 
 
 Exact = dict[tuple[int, int, int], dict[int, Row]]
 """Per (pool, gpu, slot) and run."""
 
 
-def _exact(columns: Array, parts: Parts, chosen: Array) -> Exact:
+def _exact(parts: Parts, chosen: Array) -> Exact:
     exact: Exact = defaultdict(lambda: defaultdict(Row))
+    c = parts.columns
     for part in np.flatnonzero(chosen).tolist():
-        pool, gpu, run, units, failed, thrown, contested = columns[parts.piece[part]].tolist()
-        row = exact[pool, gpu, int(parts.slot[part])][run]
+        piece = int(parts.piece[part])
+        units, thrown = int(c.units[piece]), int(c.thrown[piece])
+        board = (int(c.pool[piece]), int(c.gpu[piece]), int(parts.slot[part]))
+        row = exact[board][int(c.run[piece])]
         dt = int(parts.t1[part] - parts.t0[part])
         active = units * int(parts.active[part])
         row.total += units * dt
-        row.live += 0 if failed else units * dt
+        row.live += 0 if c.failed[piece] else units * dt
         row.measured += units * int(parts.time[part])
-        row.contested += contested * dt
+        row.contested += int(c.contested[piece]) * dt
+        row.hang += units * int(parts.hang[part])
+        row.untouched += units * int(parts.untouched[part])
         row.possibly += active if thrown == POSSIBLY else 0
         if thrown == LOST:
             row.lost += active

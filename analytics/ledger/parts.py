@@ -6,22 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.ledger.activity import PPM, Spans, measured, read_samples
+from analytics.ledger.activity import PPM, Source, Spans, measured
+from analytics.ledger.boardpower import idle_floors
 from analytics.ledger.broken import Breakage
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.frame import Frame
-from analytics.ledger.held import Piece
-from analytics.ledger.kernel.measure import Samples, mix
+from analytics.ledger.kernel import measure as m
 from analytics.ledger.kernel.state import Array
+from analytics.ledger.piececolumns import PieceColumns, columns_of
+from analytics.ledger.settings import LedgerSettings
 from analytics.ledger.slices import cut
 from collector.store import Work
 
 
 @dataclass(slots=True)
 class Parts:
-    """Pieces cut at the bounds of slices, as columns; ``active`` in ppm x us, one unit =
-    1/per_gpu."""
+    """Pieces cut at the bounds of slices, as columns; ``active`` and ``untouched`` in ppm x us, one
+    unit = 1/per_gpu."""
 
+    columns: PieceColumns
     piece: Array
     slot: Array
     t0: Array
@@ -29,82 +32,90 @@ class Parts:
     time: Array
     active: Array
     over: Array
+    hang: Array
+    untouched: Array
 
 
-def cut_and_measure(frame: Frame, broken: list[Breakage]) -> Parts:
+def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettings) -> Parts:
     """Cut held pieces and find what samples say of each part; a broken GPU's say nothing."""
-    work, cluster, fleet, held = frame.work, frame.facts.cluster, frame.fleet, frame.held
-    pieces, bounds, per_gpu = held.pieces, frame.bounds, held.per_gpu
-    t0 = np.array([piece.t0 for piece in pieces], np.int64)
-    t1 = np.array([piece.t1 for piece in pieces], np.int64)
-    which, slot, begin, end = cut(t0, t1, bounds)
-    samples = read_samples(work, cluster, int(bounds[0]), int(bounds[-1]))
-    _silence(work, samples, broken)
+    work, held, bounds = frame.work, frame.held, frame.bounds
+    columns = columns_of(held.pieces)
+    which, slot, begin, end = cut(columns.t0, columns.t1, bounds)
     # A shared GPU is one device: its samples measure the whole of it.
-    gpus = np.array([max(piece.units // per_gpu, 1) for piece in pieces], np.int64)
-    keys = _keys(work, fleet, pieces, per_gpu)
-    spans = _spans(keys, which, begin, end)
-    most = (end - begin) * gpus[which] if pieces else begin
-    time, active, over = measured(samples, spans, most)
-    return Parts(which, slot, begin, end, time, active, over)
-
-
-def _silence(work: Work, samples: Samples, broken: list[Breakage]) -> None:
-    """Drop what a GPU says of itself while it is broken."""
+    gpus = np.maximum(columns.units // held.per_gpu, 1)
+    spans = _spans(frame, columns, settings, (which, begin, end))
     named = [b for b in broken if b.gpu is not None]
-    code = _hashes(work, sorted({b.gpu or "" for b in named}))
-    for b in named:
-        mine = (samples.unit == code[b.gpu or ""]) & (samples.ts > b.t0) & (samples.ts <= b.t1)
-        samples.ppm[mine] = -1
+    code = hashes(work, [b.gpu or "" for b in named]).tolist()
+    since, until = int(bounds[0]), int(bounds[-1])
+    silent = list(zip(code, named, strict=True))
+    source = Source(work, frame.facts.cluster, since, until, settings, silent)
+    found = measured(source, spans, (end - begin) * gpus[which])
+    return Parts(
+        columns, which, slot, begin, end, found.time, found.active, found.over, found.hang,
+        found.untouched,
+    )  # fmt: skip
 
 
-def _keys(work: Work, fleet: Fleet, pieces: list[Piece], per_gpu: int) -> list[list[int]]:
-    """Per way of finding samples (GPU, run, whole node) the key of each piece; 0 = none."""
-    names = {piece.run_id for piece in pieces} | {node for node, _ in fleet.pools}
-    names |= {piece.mig or piece.gpu or "" for piece in pieces}
-    code = _hashes(work, sorted(names))
-    keys: list[list[int]] = [[], [], []]
-    for piece in pieces:
-        node = fleet.pools[piece.pool][0]
-        speaks = not piece.failed
-        named = speaks and piece.gpu is not None and piece.alone
-        unit = code[piece.mig or piece.gpu or ""]
-        keys[0].append(int(mix(unit, 1)) if named else 0)
-        whole = speaks and piece.gpu is None
-        keys[1].append(int(mix(mix(code[node], code[piece.run_id]), 2)) if whole else 0)
-        sole = whole and _all_of_it(fleet, piece, per_gpu)
-        keys[2].append(int(mix(code[node], 3)) if sole else 0)
-    return keys
-
-
-def _all_of_it(fleet: Fleet, piece: Piece, per_gpu: int) -> bool:
-    """Whether the run holds every GPU of the node, so that an untagged sample must be its own."""
-    node = fleet.pools[piece.pool][0]
-    return len(fleet.pools_of(node)) == 1 and any(
-        t0 <= piece.t0 and piece.t1 <= t1 and piece.units == gpus * per_gpu
-        for t0, t1, gpus in fleet.installed[piece.pool]
-    )
-
-
-def _hashes(work: Work, names: list[str]) -> dict[str, int]:
+def hashes(work: Work, names: list[str]) -> Array:
+    """The store's own hash of each name."""
+    if not names:
+        return np.zeros(0, np.int64)
     table = work.query("SELECT hash(unnest(CAST(? AS VARCHAR[]))) AS code", [names])
-    codes = table.column("code").to_numpy().view(np.int64)
-    return dict(zip(names, codes.tolist(), strict=True))
+    return table.column("code").to_numpy().view(np.int64)
 
 
-def _spans(keys: list[list[int]], which: Array, t0: Array, t1: Array) -> Spans:
-    columns = []
-    for way in keys:
-        key = np.array(way, np.int64)[which]
+def _keys(frame: Frame, columns: PieceColumns) -> list[Array]:
+    """Per way of finding samples (GPU, run, whole node) the key of each piece; 0 = none."""
+    fleet, work = frame.fleet, frame.work
+    node = hashes(work, [node for node, _ in fleet.pools])[columns.pool]
+    run = hashes(work, columns.runs)[columns.run] if columns.runs else columns.run
+    unit = np.append(hashes(work, columns.units_named), 0)[columns.unit]
+    speaks = columns.failed == 0
+    whole = speaks & (columns.gpu < 0)
+    sole = whole & _all_of_it(fleet, columns, frame.held.per_gpu)
+    return [
+        np.where(speaks & (columns.gpu >= 0) & (columns.alone > 0), unit ^ m.GPU, 0),
+        np.where(whole, node ^ (run >> 1) ^ m.RUN, 0),
+        np.where(sole, node ^ m.NODE, 0),
+    ]
+
+
+def _all_of_it(fleet: Fleet, columns: PieceColumns, per_gpu: int) -> Array:
+    """Whether the run holds every GPU of the node, so that an untagged sample must be its own."""
+    sole = np.zeros(columns.pool.shape[0], np.bool_)
+    alone = np.bincount(fleet.node_of, minlength=1)[np.array(fleet.node_of, np.int64)] == 1
+    gpus = columns.units // per_gpu
+    most = np.array([max((n for *_, n in t), default=0) for t in fleet.installed], np.int64)
+    least = np.array([min((n for *_, n in t), default=0) for t in fleet.installed], np.int64)
+    likely = alone[columns.pool] & (gpus >= least[columns.pool]) & (gpus <= most[columns.pool])
+    for place in np.flatnonzero(likely).tolist():
+        units, begin, end = columns.units[place], columns.t0[place], columns.t1[place]
+        sole[place] = any(
+            t0 <= begin and end <= t1 and units == n * per_gpu
+            for t0, t1, n in fleet.installed[columns.pool[place]]
+        )
+    return sole
+
+
+def _spans(
+    frame: Frame, columns: PieceColumns, settings: LedgerSettings, parts: tuple[Array, Array, Array]
+) -> Spans:
+    which, t0, t1 = parts
+    floors = idle_floors(frame, settings.hang_power_ratio)
+    tables = []
+    for way, keys in enumerate(_keys(frame, columns) if which.shape[0] else []):
+        key = keys[which]
         part = np.flatnonzero(key)
-        columns.append(np.stack([key[part], t0[part], t1[part], part]))
-    key, begin, end, part = np.concatenate(columns, axis=1)
-    order = np.lexsort((part, begin, key))
-    key, begin, end, part = key[order], begin[order], end[order], part[order]
+        power = floors[columns.pool[which[part]]]
+        named = np.full(part.shape[0], way == 0, np.int64)
+        tables.append(np.column_stack([key[part], t0[part], t1[part], part, power, named]))
+    table = np.concatenate([np.zeros((0, 6), np.int64), *tables])
+    table = table[np.lexsort((table[:, m.S_PART], table[:, m.S_T0], table[:, m.S_KEY]))]
     # Two pools of one node under one run: samples do not tell them apart, the first one has them.
-    keep = np.ones(key.shape[0], np.bool_)
-    keep[1:] = (key[1:] != key[:-1]) | (begin[1:] >= end[:-1])
-    return Spans(key[keep], begin[keep], end[keep], part[keep])
+    keep = np.ones(table.shape[0], np.bool_)
+    same = table[1:, m.S_KEY] == table[:-1, m.S_KEY]
+    keep[1:] = ~same | (table[1:, m.S_T0] >= table[:-1, m.S_T1])
+    return Spans(table[keep])
 
 
 @dataclass(slots=True)
@@ -118,6 +129,8 @@ class Row:
     total: int = 0
     possibly: int = 0
     contested: int = 0
+    hang: int = 0
+    untouched: int = 0
 
 
 HELD_COLUMNS = ("used", "lost", "allocated_idle", "allocated_unmeasured", "failed_held")

@@ -60,7 +60,7 @@ class PendingJobs:
     """
 
     run_ids: list[str | None]
-    jobs: k.Jobs
+    jobs: k.Array
     allowed: k.Array
     events: list[tuple[int, int, int, int]] = field(default_factory=list)
 
@@ -146,7 +146,8 @@ def _without_holds(waiting: Waiting, after: dict[int, int]) -> list[tuple[int, i
 
 def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJobs:
     groups: dict[tuple[Any, ...], int] = {}
-    masks: list[list[bool]] = []
+    shapes: dict[tuple[int, ...], int] = {}
+    masks: list[list[int]] = []
     columns: list[list[int]] = []
     events: list[tuple[int, int, int, int]] = []
     widest = max((n for line in fleet.installed for _, _, n in line), default=1)
@@ -157,7 +158,11 @@ def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJob
         if group not in groups:
             groups[group] = len(groups)
             masks.append(_mask(fleet, names, wish["model"], partitions))
-        columns.append(_shape(wish, widest, groups[group], waiting.spans[0][0]))
+        shape = _shape(wish, widest, groups[group])
+        number = shapes.setdefault(tuple(shape), len(shapes))
+        limit = (wish["limit_s"] or 0) * 1_000_000
+        state = [waiting.spans[0][0], _NO_PRIORITY, 0, limit, 0, -2, -1, number]
+        columns.append([*shape, *state])
         for t0, t1 in waiting.spans:
             events += [(t0, k.PENDING, j, 1), (t1, k.PENDING, j, -1)]
         for row in waiting.seen:
@@ -165,18 +170,18 @@ def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJob
             events.append((row["t"], k.LIMITED, j, int(limited)))
             if row["priority"] is not None:
                 events.append((row["t"], k.PRIORITY, j, row["priority"]))
-    table = np.array(columns, np.int64).reshape(-1, len(k.Jobs._fields))
+    table = np.ascontiguousarray(np.array(columns, np.int64).reshape(-1, k.JOB_ROWS).T)
     return PendingJobs(
         run_ids=[w.run_id for w in found],
-        jobs=k.Jobs(*(np.ascontiguousarray(table[:, i]) for i in range(table.shape[1]))),
-        allowed=np.array(masks or [[True] * len(fleet.pools)], np.bool_),
+        jobs=table,
+        allowed=np.array(masks or [[1] * len(fleet.pools)], np.int64),
         events=events,
     )
 
 
 def _mask(
     fleet: Fleet, names: ModelNames, model: str | None, partitions: Iterable[str]
-) -> list[bool]:
+) -> list[int]:
     """Which pools a job with this model and these partitions may use; what is not known allows."""
     wanted = set(partitions)
     aliases = set(names.candidates(model)) if model else set()
@@ -184,12 +189,13 @@ def _mask(
     for (_, pool_model), rows in zip(fleet.pools, fleet.inventory, strict=True):
         there = {name for row in rows for name in row.partitions}
         fits_model = not aliases or bool(aliases & set(names.candidates(pool_model)))
-        mask.append(fits_model and (not wanted or not there or bool(wanted & there)))
+        mask.append(int(fits_model and (not wanted or not there or bool(wanted & there))))
     return mask
 
 
-def _shape(wish: dict[str, Any], widest: int, group: int, eligible: int) -> list[int]:
-    """The columns of `kernel.Jobs`: nodes x GPUs per node, host resources per full node."""
+def _shape(wish: dict[str, Any], widest: int, group: int) -> list[int]:
+    """The first rows of the sweep's table of jobs: nodes x GPUs per node, host resources per full
+    node."""
     gpus = int(wish["gpus"])
     per_node = wish.get("gpus_per_node")
     if not per_node:
@@ -203,7 +209,4 @@ def _shape(wish: dict[str, Any], widest: int, group: int, eligible: int) -> list
     if topology.startswith("switch"):
         level = 0
     rest = gpus - full * per_node
-    return [
-        gpus, per_node, full, rest, cpu, mem, level, group, eligible, _NO_PRIORITY, 0,
-        (wish["limit_s"] or 0) * 1_000_000, 0, -2, -1,
-    ]  # fmt: skip
+    return [gpus, per_node, full, rest, cpu, mem, level, group]

@@ -17,9 +17,12 @@ from collector.store import Work
 Name = tuple[str, str, str | None, str | None, str]
 """node, gpu_model, gpu, mig, run."""
 
+Kept = tuple[int, int, tuple[int, ...]]
+"""t0, t1, and the amounts: measured, active, hang, untouched."""
+
 _KEPT = """
 SELECT node, gpu_model, gpu_uuid, mig_uuid, run_id, epoch_us(since) AS t0, epoch_us(until) AS t1,
-  measured_us, active_ppm_us
+  measured_us, active_ppm_us, hang_us, untouched_ppm_us
 FROM activity_hour WHERE cluster = ? AND hour IN (SELECT unnest(CAST(? AS TIMESTAMP[])))
 ORDER BY ALL"""
 
@@ -42,6 +45,8 @@ def activity_table(cluster: str, fleet: Fleet, pieces: list[Piece], parts: Parts
             "until": pa.array(parts.t1[some], time),
             "measured_us": parts.time[some],
             "active_ppm_us": parts.active[some],
+            "hang_us": parts.hang[some],
+            "untouched_ppm_us": parts.untouched[some],
         }
     )
 
@@ -56,25 +61,26 @@ def recall(
     hours = sorted(gone)
     if not hours:
         return
-    kept: dict[Name, list[tuple[int, int, int, int]]] = defaultdict(list)
+    kept: dict[Name, list[Kept]] = defaultdict(list)
     naive = [from_us(hour).replace(tzinfo=None) for hour in hours]
     for row in work.rows(_KEPT, [cluster, naive]):
         name = (row["node"], row["gpu_model"], row["gpu_uuid"], row["mig_uuid"], row["run_id"])
-        kept[name].append((row["t0"], row["t1"], row["measured_us"], row["active_ppm_us"]))
+        amounts = (row["measured_us"], row["active_ppm_us"], row["hang_us"] or 0)
+        kept[name].append((row["t0"], row["t1"], (*amounts, row["untouched_ppm_us"] or 0)))
     chosen = np.isin(parts.t0 // HOUR_US * HOUR_US, hours)
     for place in np.flatnonzero(chosen).tolist():
         piece = pieces[int(parts.piece[place])]
         name = (*fleet.pools[piece.pool], piece.gpu, piece.mig, piece.run_id)
         span = (int(parts.t0[place]), int(parts.t1[place]))
-        time, active = (0, 0) if piece.failed else _within(kept[name], span)
-        parts.time[place], parts.active[place] = time, active
+        found = (0, 0, 0, 0) if piece.failed else _within(kept[name], span)
+        parts.time[place], parts.active[place], parts.hang[place], parts.untouched[place] = found
 
 
-def _within(rows: list[tuple[int, int, int, int]], span: tuple[int, int]) -> tuple[int, int]:
-    time = active = 0
-    for t0, t1, measured, busy in rows:
+def _within(rows: list[Kept], span: tuple[int, int]) -> tuple[int, ...]:
+    found = [0, 0, 0, 0]
+    for t0, t1, amounts in rows:
         common = min(t1, span[1]) - max(t0, span[0])
         if common > 0:
-            time += measured * common // (t1 - t0)
-            active += busy * common // (t1 - t0)
-    return time, active
+            for place, amount in enumerate(amounts):
+                found[place] += amount * common // (t1 - t0)
+    return tuple(found)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from analytics.ledger.classes import CLASSES, INDEX, LedgerClass, Overlay
+from analytics.ledger.classes import CLASSES, INDEX, LedgerClass
 from analytics.ledger.frame import Frame
-from analytics.ledger.heldrows import HeldRows
+from analytics.ledger.heldrows import OVERLAYS, HeldRows
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.notheld import OVERLAY_INDEX, WIDTH
@@ -38,8 +38,7 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     wide = np.zeros((busy.pool.shape[0] + pools.shape[0] + len(left), WIDTH), np.int64)
     n, m = busy.pool.shape[0], pools.shape[0]
     wide[:n, _HELD_PLACES] = busy.classes
-    wide[:n, OVERLAY_INDEX[Overlay.POSSIBLY_LOST]] = busy.possibly_lost
-    wide[:n, OVERLAY_INDEX[Overlay.CONTESTED]] = busy.contested
+    wide[:n, [OVERLAY_INDEX[name] for name in OVERLAYS]] = busy.overlays
     wide[n : n + m] = rest[pools, slots]
     for nth, classes in enumerate(left.values()):
         for name, amount in classes.items():
@@ -79,13 +78,7 @@ def _place_columns(
     frame: Frame, pool: Array, slot: Array, pool_key: dict[tuple[str, str], int]
 ) -> dict[str, Any]:
     begin, end = frame.bounds[:-1], frame.bounds[1:]
-    models = sorted({model for _, model in frame.fleet.pools})
-    prices = np.array(
-        [[key or -1 for key in frame.prices.keys(model, frame.bounds)] for model in models],
-        np.int64,
-    ).reshape(len(models), begin.shape[0])
-    model_of = np.array([models.index(model) for _, model in frame.fleet.pools], np.int64)
-    price = prices[model_of[pool], slot]
+    price = frame.price_places()[pool, slot]
     pool_keys_ = np.array([pool_key[key] for key in frame.fleet.pools], np.int32)
     time = pa.timestamp("us")
     return {

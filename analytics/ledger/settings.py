@@ -25,6 +25,10 @@ class LedgerSettings:
     demand_cpu_milli_per_gpu, demand_mem_mib_per_gpu : the operator's own profile, instead of
     history.
     purchase_type : which series of prices this cluster pays.
+    hang_occupied_ratio : occupied at least so much is busy. hang_sm_ratio, hang_power_ratio (of the
+    board's power) and hang_link_bytes_per_s : at most so much is the idle floor of each intensity.
+    hang_least_s : GPU time in an hour below which nothing is suspected.
+    checkpoint_interval_s : how often the jobs of this cluster write a checkpoint; 0 = not declared.
     """
 
     headroom_gpus: int = 0
@@ -38,13 +42,21 @@ class LedgerSettings:
     demand_mem_mib_per_gpu: int | None = None
     activity_metric: str = "util_ratio"
     purchase_type: str = "on_demand"
+    hang_occupied_ratio: float = 0.9
+    hang_sm_ratio: float = 0.25
+    hang_power_ratio: float = 0.35
+    hang_link_bytes_per_s: int = 1_000_000
+    hang_least_s: int = 600
+    checkpoint_interval_s: int = 0
 
 
 _KINDS: dict[str, Callable[[str], Any]] = {
     "headroom_gpus": int, "pass_interval_s": int, "demand_quantile": float, "demand_low": float,
     "demand_high": float, "demand_days": int, "demand_min_jobs": int,
     "demand_cpu_milli_per_gpu": int, "demand_mem_mib_per_gpu": int,
-    "activity_metric": str, "purchase_type": str,
+    "activity_metric": str, "purchase_type": str, "hang_occupied_ratio": float,
+    "hang_sm_ratio": float, "hang_power_ratio": float, "hang_link_bytes_per_s": int,
+    "hang_least_s": int, "checkpoint_interval_s": int,
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ _BESIDE = {
     Overlay.STRANDED_LOW: "stranded_cpu",
     Overlay.STRANDED_HIGH: "stranded_cpu",
     Overlay.CONTESTED: "used",
+    Overlay.VRAM_IDLE: "used",
 }
 Key = tuple[str | None, ...]
 

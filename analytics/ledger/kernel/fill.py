@@ -2,237 +2,176 @@
 head.
 
 Time limits are all that a scheduler knows of the future, so they decide: a job may fill if it ends
-by
-the head's shadow time, or if the head still fits at that time beside it.
+by the head's shadow time, or if the head still fits at that time beside it. The shadow time is the
+earliest at which the head fits once every run that is due by then has ended.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from analytics.ledger.kernel.compiled import leaf
+from analytics.ledger.kernel.line import ALL, fits, host_room
+from analytics.ledger.kernel.shadow import is_ready, recount, shadow
 from analytics.ledger.kernel.state import (
-    C_CPU_REQUEST,
+    A_HEAD,
+    A_PASS,
+    A_STAMP,
+    A_WAITING,
     C_FILLABLE,
-    C_GANG,
-    C_MEM_REQUEST,
-    C_SHAPE,
-    C_TOPOLOGY,
+    HERE,
+    J_CPU,
+    J_FULL,
+    J_GPUS,
+    J_GROUP,
+    J_LEVEL,
+    J_LIMIT_US,
+    J_LIMITED,
+    J_MEM,
+    J_PER_NODE,
+    J_PLACEABLE,
+    J_REST,
+    J_SHAPE,
+    L_CODE,
+    L_GPUS,
+    L_JOB,
+    L_RIPE,
+    LATER,
+    N_CPU,
+    N_MEM,
+    NEVER,
+    NEW,
+    P_CLAIMS,
+    P_DOMAIN,
+    P_FILLED,
+    P_LEFT,
+    P_NODE,
+    P_ORDER,
+    P_PLACED,
+    ZERO,
     Array,
-    Claims,
-    Jobs,
-    Nodes,
-    Pools,
-    View,
+    World,
 )
-from analytics.ledger.kernel.walk import ALL, fits, room_for
 
-NEVER = 2**62
 # Typed, since numba compiles a function anew for every plain number that it is given.
 TAKE: Array = np.int64(1)
 GIVE_BACK: Array = np.int64(-1)
 
 
-class Running(NamedTuple):
-    """What runs hold, in the order of their estimated ends; ``live`` = now."""
-
-    pool: Array
-    gpus: Array
-    node: Array
-    cpu: Array
-    mem: Array
-    ends: Array
-    live: Array
-
-
-class Later(NamedTuple):
-    """A copy of the cluster's free resources at some later time."""
-
-    nodes: Nodes
-    room: View
-
-
-class FillScratch(NamedTuple):
-    """Room to work in: two copies of the cluster, and three counts per pool."""
-
-    here: Later
-    later: Later
-    waiting: Array
-    placed: Array
-    filled: Array
-
-
 @leaf
-def _waits(code: int) -> bool:
-    return bool(
-        code == C_GANG
-        or code == C_SHAPE
-        or code == C_TOPOLOGY
-        or code == C_CPU_REQUEST
-        or code == C_MEM_REQUEST
-    )
-
-
-@leaf
-def _reset(later: Later, nodes: Nodes, left: Array) -> None:
-    for m in range(nodes.cpu_used.shape[0]):
-        later.nodes.cpu_used[m] = nodes.cpu_used[m]
-        later.nodes.mem_used[m] = nodes.mem_used[m]
-    for p in range(left.shape[0]):
-        later.room.left[p] = left[p]
-
-
-@leaf
-def _after(later: Later, nodes: Nodes, avail: Array, running: Running, until: int) -> None:
-    """Free resources once every run with an estimated end of at most ``until`` has gone."""
-    _reset(later, nodes, avail)
-    for r in range(running.pool.shape[0]):
-        if running.ends[r] > until:
-            break
-        if running.live[r]:
-            m = running.node[r]
-            later.nodes.cpu_used[m] -= running.cpu[r]
-            later.nodes.mem_used[m] -= running.mem[r]
-            if running.gpus[r] > 0 and nodes.failed[m] == 0 and nodes.drained[m] == 0:
-                later.room.left[running.pool[r]] += running.gpus[r]
-
-
-@leaf
-def _head_fits(later: Later, pools: Pools, jobs: Jobs, head: int) -> bool:
-    size = pools.node.shape[0]
-    return fits(later.nodes, pools, jobs, head, later.room, size, ALL)
-
-
-@leaf
-def shadow(
-    later: Later, nodes: Nodes, pools: Pools, jobs: Jobs, head: int, avail: Array, running: Running
-) -> int:
-    """The first time at which the head fits if every run uses its limit, with ``later`` as it is
-    then; NEVER = limits do not tell."""
-    lo, hi = 0, 0
-    for r in range(running.ends.shape[0]):
-        if running.ends[r] < NEVER:
-            hi = r + 1
-    if hi == 0:
-        return NEVER
-    hi -= 1
-    _after(later, nodes, avail, running, running.ends[hi])
-    if not _head_fits(later, pools, jobs, head):
-        return NEVER
-    while lo < hi:
-        mid = (lo + hi) // 2
-        _after(later, nodes, avail, running, running.ends[mid])
-        if _head_fits(later, pools, jobs, head):
-            hi = mid
-        else:
-            lo = mid + 1
-    _after(later, nodes, avail, running, running.ends[lo])
-    return int(running.ends[lo])
-
-
-@leaf
-def _place(now: Later, pools: Pools, jobs: Jobs, j: int, placed: Array) -> bool:
+def _place(world: World, j: int, n: int) -> bool:
     """Put job ``j`` on the waiting GPUs, node by node in name order; False where it does not
     fit."""
-    size = pools.node.shape[0]
-    if not fits(now.nodes, pools, jobs, j, now.room, size, ALL):
+    pools, jobs = world.pools, world.jobs
+    domain = fits(world, j, HERE, ZERO, n, ALL)
+    if domain < 0:
         return False
-    placed[:] = 0
-    full, rest = jobs.full[j], jobs.rest[j]
-    for p in range(size):
-        m = pools.node[p]
-        left = now.room.left[p]
-        if left == 0 or not now.room.allowed[jobs.group[j], p]:
+    full, rest, level = jobs[J_FULL, j], jobs[J_REST, j], jobs[J_LEVEL, j]
+    for k in range(n):
+        p = pools[P_ORDER + HERE, k]
+        pools[P_PLACED, p] = 0
+        left = pools[P_LEFT + HERE, p]
+        if left == 0 or not world.allowed[jobs[J_GROUP, j], p]:
             continue
-        if not room_for(now.nodes.cpu_total[m], now.nodes.cpu_used[m], jobs.cpu[j]):
+        if level >= 0 and pools[P_DOMAIN + level, p] != domain:
             continue
-        if not room_for(now.nodes.mem_total[m], now.nodes.mem_used[m], jobs.mem[j]):
+        if not host_room(world.nodes, jobs, j, pools[P_NODE, p], HERE, ALL):
             continue
-        if full > 0 and left >= jobs.per_node[j]:
-            placed[p] = jobs.per_node[j]
+        if full > 0 and left >= jobs[J_PER_NODE, j]:
+            pools[P_PLACED, p] = jobs[J_PER_NODE, j]
             full -= 1
-        elif full == 0 and rest > 0 and left >= rest:
-            placed[p] = rest
-            rest = 0
-        if full == 0 and rest == 0:
-            return True
+        elif rest > 0 and left >= rest and (full == 0 or left < jobs[J_PER_NODE, j]):
+            pools[P_PLACED, p] = rest
+            rest = ZERO
+    return bool(full == 0 and rest == 0)
+
+
+@leaf
+def _take(world: World, view: int, j: int, n: int, sign: int) -> None:
+    """Take what `_place` found for job ``j`` out of a view, or give it back."""
+    pools, nodes, jobs = world.pools, world.nodes, world.jobs
+    for k in range(n):
+        p = pools[P_ORDER + HERE, k]
+        if pools[P_PLACED, p] > 0:
+            m = pools[P_NODE, p]
+            pools[P_LEFT + view, p] -= sign * pools[P_PLACED, p]
+            nodes[N_CPU + view, m] += sign * jobs[J_CPU, j]
+            nodes[N_MEM + view, m] += sign * jobs[J_MEM, j]
+            if view == LATER:
+                recount(world, world.queue[world.at[A_HEAD]], m)
+
+
+@leaf
+def _spread_out(world: World) -> int:
+    """List the pools on which something waits, in name order; their number."""
+    pools, nodes, n = world.pools, world.nodes, ZERO
+    for p in range(pools.shape[1]):
+        pools[P_FILLED, p] = 0
+        if pools[P_LEFT + HERE, p] > 0:
+            m = pools[P_NODE, p]
+            nodes[N_CPU + HERE, m], nodes[N_MEM + HERE, m] = nodes[N_CPU, m], nodes[N_MEM, m]
+            pools[P_ORDER + HERE, n] = p
+            n += 1
+    return int(n)
+
+
+@leaf
+def _fill_one(world: World, j: int, n: int, now: int, deadline: int) -> bool:
+    """Whether placed job ``j`` may fill: it ends in time, or the head fits beside it."""
+    limit = world.jobs[J_LIMIT_US, j]
+    if limit > 0 and now + limit <= deadline:
+        return True
+    tried, shape, at = world.tried, world.jobs[J_SHAPE, j], world.at
+    if tried[1, shape] == at[A_STAMP]:
+        return False  # the same wish was refused, and nothing was taken since
+    _take(world, LATER, j, n, TAKE)
+    if is_ready(world, world.queue[at[A_HEAD]]):
+        return True
+    _take(world, LATER, j, n, GIVE_BACK)
+    tried[1, shape] = at[A_STAMP]
     return False
 
 
 @leaf
-def _take(later: Later, jobs: Jobs, node_of: Array, j: int, placed: Array, sign: int) -> None:
-    for p in range(placed.shape[0]):
-        if placed[p] > 0:
-            m = node_of[p]
-            later.room.left[p] -= sign * placed[p]
-            later.nodes.cpu_used[m] += sign * jobs.cpu[j]
-            later.nodes.mem_used[m] += sign * jobs.mem[j]
-
-
-@leaf
-def _head_of(claims: Claims, queue: tuple[Array, int], waiting: Array) -> int:
-    """Count per pool what waits; the first place in the queue that waits for any of it."""
-    rank = queue[1]
-    for p in range(waiting.shape[0]):
-        waiting[p] = 0
-        for c in range(claims.n[p]):
-            if _waits(claims.code[p, c]):
-                waiting[p] += claims.gpus[p, c]
-                for q in range(rank):
-                    if queue[0][q] == claims.job[p, c]:
-                        rank = q
-                        break
-    return int(rank)
-
-
-@leaf
-def fill(
-    nodes: Nodes,
-    pools: Pools,
-    jobs: Jobs,
-    queue: tuple[Array, int],
-    avail: Array,
-    claims: Claims,
-    running: Running,
-    now: int,
-    scratch: FillScratch,
-) -> None:
+def fill(world: World, now: int) -> None:
     """Add the fillable part of what waits to the claims."""
-    here, later, waiting = scratch.here, scratch.later, scratch.waiting
-    placed, filled = scratch.placed, scratch.filled
-    rank = _head_of(claims, queue, waiting)
-    if rank + 1 >= queue[1]:
+    at, jobs, pools = world.at, world.jobs, world.pools
+    rank = at[A_HEAD]
+    if rank < 0 or rank + 1 >= at[A_WAITING]:
         return
-    head = queue[0][rank]
-    _reset(here, nodes, waiting)
-    filled[:] = 0
-    deadline = -1
-    for q in range(rank + 1, queue[1]):
-        j = queue[0][q]
-        if (
-            jobs.limited[j] > 0
-            or jobs.placeable[j] == 0
-            or not _place(here, pools, jobs, j, placed)
-        ):
+    n = _spread_out(world)
+    waiting = ZERO
+    for k in range(n):
+        waiting += pools[P_LEFT + HERE, pools[P_ORDER + HERE, k]]
+    deadline = ZERO - 1
+    at[A_STAMP] += 1
+    for q in range(rank + 1, at[A_WAITING]):
+        j = world.queue[q]
+        shape = jobs[J_SHAPE, j]
+        if jobs[J_LIMITED, j] > 0 or jobs[J_PLACEABLE, j] == 0 or jobs[J_GPUS, j] > waiting:
+            continue
+        if world.tried[0, shape] == at[A_PASS]:
+            continue  # the same wish did not fit, and no more has come free
+        if not _place(world, j, n):
+            world.tried[0, shape] = at[A_PASS]
             continue
         if deadline < 0:
-            deadline = shadow(later, nodes, pools, jobs, head, avail, running)
+            deadline = shadow(world, world.queue[rank], now)
             if deadline == NEVER:
                 return
-        ends = jobs.limit_us[j] > 0 and now + jobs.limit_us[j] <= deadline
-        if not ends:
-            _take(later, jobs, pools.node, j, placed, TAKE)
-            if not _head_fits(later, pools, jobs, head):
-                _take(later, jobs, pools.node, j, placed, GIVE_BACK)
-                continue
-        _take(here, jobs, pools.node, j, placed, TAKE)
-        for p in range(filled.shape[0]):
-            filled[p] += placed[p]
-    for p in range(filled.shape[0]):
-        if filled[p] > 0:
-            c = claims.n[p]
-            claims.code[p, c], claims.gpus[p, c] = C_FILLABLE, filled[p]
-            claims.job[p, c], claims.ripe[p, c] = head, 0
-            claims.n[p] = c + 1
+        if _fill_one(world, j, n, now, deadline):
+            _take(world, HERE, j, n, TAKE)
+            at[A_STAMP] += 1
+            waiting -= jobs[J_GPUS, j]
+            for k in range(n):
+                p = pools[P_ORDER + HERE, k]
+                pools[P_FILLED, p] += pools[P_PLACED, p]
+    for k in range(n):
+        p = pools[P_ORDER + HERE, k]
+        if pools[P_FILLED, p] > 0:
+            claims, place = world.claims, pools[P_CLAIMS, p]
+            claims[NEW, p, place, L_CODE] = C_FILLABLE
+            claims[NEW, p, place, L_GPUS] = pools[P_FILLED, p]
+            claims[NEW, p, place, L_JOB] = world.queue[rank]
+            claims[NEW, p, place, L_RIPE] = 0
+            pools[P_CLAIMS, p] = place + 1

@@ -1,4 +1,4 @@
-"""The main loop of the sweep: apply the events of one instant, judge, write what changed."""
+"""The main loop of the sweep: apply the events of one instant, judge, post what changed."""
 
 from __future__ import annotations
 
@@ -6,247 +6,229 @@ import numpy as np
 
 from analytics.ledger.kernel.compiled import driver, leaf
 from analytics.ledger.kernel.fill import fill
+from analytics.ledger.kernel.line import drop_job, placeable, put_job
+from analytics.ledger.kernel.posting import close, spill
+from analytics.ledger.kernel.rules import rebase
 from analytics.ledger.kernel.state import (
+    A_COVER,
+    A_NEXT,
+    A_PASS,
+    A_ROW,
+    A_SLOT,
+    A_WAITING,
     BASE,
+    BLOCK,
     BROKEN,
+    CAUSE_COLUMNS,
     COVERED,
     COVERED_ALL,
     CPU,
     CPU_TOTAL,
+    D_PASS,
     DRAINED,
     FAILED,
     HELD,
     INSTALLED,
+    J_LIMITED,
+    J_PLACEABLE,
+    J_PRIORITY,
+    K_ACTIVE,
+    K_NODE,
+    K_USED,
     LIMITED,
     MEM,
     MEM_TOTAL,
-    P_HEADROOM,
-    P_PASS,
+    N_COVERED,
+    N_CPU,
+    N_CPU_TOTAL,
+    N_DIRTY,
+    N_DRAINED,
+    N_EPOCH,
+    N_FAILED,
+    N_MEM,
+    N_MEM_TOTAL,
+    NEW,
+    OLD,
+    OPEN,
+    P_BROKEN,
+    P_CLAIMS,
+    P_HELD,
+    P_INSTALLED,
+    P_NODE,
+    P_OLD_CLAIMS,
+    P_OLD_USABLE,
+    P_ROGUE,
+    P_USABLE,
     PARAMETERS,
     PENDING,
     PRIORITY,
+    R_LIVE,
     RESERVED,
-    RESERVED_USED,
     ROGUE,
     RUNS,
     Array,
-    Claims,
-    View,
-    by_profile,
-    first_rules,
-    flush,
-    headroom,
-)
-from analytics.ledger.kernel.walk import drop_job, placeable, put_job, walk
-from analytics.ledger.kernel.world import (
-    COVER,
-    DONE,
-    NEXT,
-    PASSES,
-    ROW,
-    WAITING,
-    Events,
-    Scratch,
     World,
-    new_scratch,
 )
+from analytics.ledger.kernel.walk import walk
 
 
 @leaf
-def _apply(world: World, kind: int, i: int, val: int, dirty: Array) -> None:
+def _on_node(world: World, kind: int, i: int, val: int) -> None:
     """One event on a node, pool or reservation."""
     nodes, pools, kept = world.nodes, world.pools, world.kept
     n = i
-    if kind == INSTALLED:
-        pools.installed[i] += val
-        n = pools.node[i]
-    elif kind == HELD:
-        pools.held[i] += val
-        n = pools.node[i]
-    elif kind == ROGUE:
-        pools.rogue[i] += val
-        n = pools.node[i]
-    elif kind == BROKEN:
-        pools.broken[i] += val
-        n = pools.node[i]
+    if kind == INSTALLED or kind == HELD or kind == ROGUE or kind == BROKEN:
+        n = pools[P_NODE, i]
+        if kind == INSTALLED:
+            pools[P_INSTALLED, i] += val
+        elif kind == HELD:
+            pools[P_HELD, i] += val
+        elif kind == ROGUE:
+            pools[P_ROGUE, i] += val
+        else:
+            pools[P_BROKEN, i] += val
     elif kind == CPU:
-        nodes.cpu_used[i] += val
+        nodes[N_CPU, i] += val
     elif kind == MEM:
-        nodes.mem_used[i] += val
+        nodes[N_MEM, i] += val
     elif kind == CPU_TOTAL:
-        nodes.cpu_total[i] = val
+        nodes[N_CPU_TOTAL, i] = val
     elif kind == MEM_TOTAL:
-        nodes.mem_total[i] = val
+        nodes[N_MEM_TOTAL, i] = val
     elif kind == FAILED:
-        nodes.failed[i] += val
+        nodes[N_FAILED, i] += val
     elif kind == DRAINED:
-        nodes.drained[i] += val
+        nodes[N_DRAINED, i] += val
     elif kind == COVERED:
-        nodes.covered[i] += val
-    elif kind == RESERVED:
-        kept.active[i] += val
-        n = world.kept_node[i]
+        nodes[N_COVERED, i] += val
     else:
-        kept.used[i] += val
-        n = world.kept_node[i]
-    dirty[n] = 1
+        n = kept[K_NODE, i]
+        if kind == RESERVED:
+            kept[K_ACTIVE, i] += val
+        else:
+            kept[K_USED, i] += val
+    nodes[N_DIRTY, n] = 1
 
 
 @leaf
-def _differ(a: Claims, b: Claims, p: int) -> bool:
-    if a.n[p] != b.n[p]:
+def _on_job(world: World, kind: int, i: int, val: int) -> None:
+    """One event on a pending job."""
+    at, queue, jobs = world.at, world.queue, world.jobs
+    if kind == LIMITED:
+        jobs[J_LIMITED, i] = val
+        return
+    found = at[A_WAITING]
+    if kind == PENDING and val > 0:
+        at[A_WAITING] = put_job(queue, found, jobs, i)
+        jobs[J_PLACEABLE, i] = -1
+        return
+    at[A_WAITING] = drop_job(queue, found, i)
+    if kind == PRIORITY:
+        jobs[J_PRIORITY, i] = val
+        if found > at[A_WAITING]:
+            at[A_WAITING] = put_job(queue, at[A_WAITING], jobs, i)
+
+
+@leaf
+def _take_in(world: World, e: int) -> None:
+    """Apply one event."""
+    nodes, at = world.nodes, world.at
+    kind, i, val = world.events[1, e], world.events[2, e], world.events[3, e]
+    if kind == PENDING or kind == PRIORITY or kind == LIMITED:
+        _on_job(world, kind, i, val)
+    elif kind == RUNS:
+        world.running[R_LIVE, i] += val
+        world.blocks[i // BLOCK] += val
+    elif kind == COVERED_ALL or kind == PARAMETERS:
+        if kind == COVERED_ALL:
+            at[A_COVER] += val
+        else:
+            at[A_ROW] = i
+        for n in range(nodes.shape[1]):
+            nodes[N_DIRTY, n] = 1
+    else:
+        _on_node(world, kind, i, val)
+        if kind == INSTALLED or kind == CPU_TOTAL or kind == MEM_TOTAL:
+            for j in range(world.jobs.shape[1]):
+                world.jobs[J_PLACEABLE, j] = -1
+
+
+@leaf
+def _judge(world: World, t: int) -> None:
+    """What the queue makes of the GPUs that the base leaves."""
+    pools, at = world.pools, world.at
+    for p in range(pools.shape[1]):
+        pools[P_CLAIMS, p] = 0
+    at[A_PASS] += 1
+    if at[A_WAITING] > 0:
+        placeable(world, at[A_WAITING])
+        walk(world, t, world.demand[at[A_ROW], D_PASS])
+        fill(world, t)
+
+
+@leaf
+def _differ(world: World, p: int) -> bool:
+    claims, pools = world.claims, world.pools
+    if pools[P_CLAIMS, p] != pools[P_OLD_CLAIMS, p]:
         return True
-    for k in range(a.n[p]):
-        if (
-            a.code[p, k] != b.code[p, k]
-            or a.gpus[p, k] != b.gpus[p, k]
-            or a.job[p, k] != b.job[p, k]
-            or a.ripe[p, k] != b.ripe[p, k]
-        ):
-            return True
+    for place in range(pools[P_CLAIMS, p]):
+        for column in range(4):
+            if claims[NEW, p, place, column] != claims[OLD, p, place, column]:
+                return True
     return False
 
 
 @leaf
-def _copy(source: Claims, target: Claims, p: int) -> None:
-    target.n[p] = source.n[p]
-    for k in range(source.n[p]):
-        target.code[p, k] = source.code[p, k]
-        target.gpus[p, k] = source.gpus[p, k]
-        target.job[p, k] = source.job[p, k]
-        target.ripe[p, k] = source.ripe[p, k]
-
-
-@leaf
-def _rebase(
-    world: World, par: Array, covered_all: int, dirty: Array, base: Array, view: View
-) -> None:
-    """Judge the nodes that changed by every rule up to the demand profile."""
-    wanted = par[P_HEADROOM]
-    for n in range(dirty.shape[0]):
-        if dirty[n] or wanted > 0:
-            first_rules(world.nodes, world.pools, world.kept, n, covered_all, base, view.avail)
-    if wanted > 0:
-        headroom(base, view.avail, wanted)
-    for n in range(dirty.shape[0]):
-        if dirty[n] or wanted > 0:
-            by_profile(world.nodes, world.pools, n, par, base, view)
-
-
-@leaf
-def _take_in(world: World, events: Events, e: int, s: Scratch) -> None:
-    """Apply one event."""
-    at, dirty = s.at, s.dirty
-    kind, i, val = events.kind[e], events.idx[e], events.val[e]
-    if kind == PENDING:
-        if val > 0:
-            at[WAITING] = put_job(s.queue, at[WAITING], world.jobs, i)
-            world.jobs.placeable[i] = -1
-        else:
-            at[WAITING] = drop_job(s.queue, at[WAITING], i)
-    elif kind == PRIORITY:
-        found = at[WAITING]
-        at[WAITING] = drop_job(s.queue, found, i)
-        world.jobs.priority[i] = val
-        if found > at[WAITING]:
-            at[WAITING] = put_job(s.queue, at[WAITING], world.jobs, i)
-    elif kind == LIMITED:
-        world.jobs.limited[i] = val
-    elif kind == COVERED_ALL:
-        at[COVER] += val
-        dirty[:] = 1
-    elif kind == RUNS:
-        world.running.live[i] += val
-    elif kind == PARAMETERS:
-        at[ROW] = i
-        dirty[:] = 1
-    else:
-        _apply(world, kind, i, val, dirty)
-        if kind == INSTALLED or kind == CPU_TOTAL or kind == MEM_TOTAL:
-            world.jobs.placeable[:] = -1
-
-
-@leaf
-def _judge(world: World, t: int, s: Scratch) -> None:
-    """What the queue makes of the GPUs that the base leaves."""
-    now, waiting = s.now, s.at[WAITING]
-    for p in range(now.n.shape[0]):
-        now.n[p] = 0
-    if waiting > 0:
-        nodes, pools, jobs = world.nodes, world.pools, world.jobs
-        placeable(nodes, pools, jobs, s.queue, waiting, s.room.allowed)
-        line = (s.queue, waiting)
-        moment = (t, s.at[PASSES], world.parameters[s.at[ROW], P_PASS])
-        walk(nodes, pools, jobs, line, s.room, now, moment)
-        fill(nodes, pools, jobs, line, s.room.avail, now, world.running, t, s.fill)
-
-
-@leaf
-def _write(s: Scratch, p: int, t: int, since: int, out: Array, n: int) -> int:
-    """What pool ``p`` was until ``t``, from when it last changed."""
-    s.where[0], s.where[1], s.where[2] = p, max(s.started[p], since), t
-    return flush(out, n, s.where, s.old_base, s.old_usable, s.then)
-
-
-@leaf
-def _changed(s: Scratch, p: int) -> bool:
-    for k in range(BASE):
-        if s.base[p, k] != s.old_base[p, k]:
-            return True
-    return _differ(s.now, s.then, p)
+def _turn(world: World, p: int) -> None:
+    """What a pool is now becomes what it was."""
+    pools, base, claims = world.pools, world.base, world.claims
+    for code in range(BASE):
+        base[p, OLD, code] = base[p, NEW, code]
+    pools[P_OLD_USABLE, p], pools[P_OLD_CLAIMS, p] = pools[P_USABLE, p], pools[P_CLAIMS, p]
+    for place in range(pools[P_CLAIMS, p]):
+        for column in range(4):
+            claims[OLD, p, place, column] = claims[NEW, p, place, column]
 
 
 @driver
-def advance(world: World, events: Events, span: Array, s: Scratch, out: Array) -> int:
-    """Go on until the events end or ``out`` is nearly full; the number of segments in ``out``.
-
-    ``span`` = since, until, the most segments that one instant can end.
-    """
-    since, until, most = span[0], span[1], span[2]
-    at, dirty = s.at, s.dirty
-    pools = world.pools.node.shape[0]
-    n, e, total = at[NEXT] * 0, at[NEXT], events.t.shape[0]
-    while e < total and events.t[e] < until:
-        if n + most > out.shape[0]:
-            at[NEXT] = e
-            return int(n)
-        t = events.t[e]
-        while e < total and events.t[e] == t:
-            _take_in(world, events, e, s)
+def advance(world: World, out: Array) -> int:
+    """Go on until the last slice ends or ``out`` is nearly full; the number of causes in it."""
+    at, events, bounds = world.at, world.events, world.bounds
+    nodes, pools = world.nodes, world.pools
+    most = pools.shape[1] * (OPEN + world.claims.shape[2] + 2)
+    n, last = at[A_NEXT] * 0, bounds.shape[0] - 1
+    while at[A_SLOT] < last and n + most <= out.shape[0]:
+        end = bounds[at[A_SLOT] + 1]
+        e = at[A_NEXT]
+        if e == events.shape[1] or events[0, e] >= end:
+            for p in range(pools.shape[1]):
+                n = close(world, p, end, out, n)
+                n = spill(world, p, out, n)
+            at[A_SLOT] += 1
+            continue
+        t = events[0, e]
+        while e < events.shape[1] and events[0, e] == t:
+            _take_in(world, e)
             e += 1
-        _rebase(world, world.parameters[at[ROW]], at[COVER], dirty, s.base, s.room)
-        at[PASSES] += 1
-        _judge(world, t, s)
-        for p in range(pools):
-            if dirty[world.pools.node[p]] or _changed(s, p):
-                n = _write(s, p, t, since, out, n)
-                s.started[p] = t
-                for k in range(BASE):
-                    s.old_base[p, k] = s.base[p, k]
-                s.old_usable[p] = s.room.usable[p]
-                _copy(s.now, s.then, p)
-        dirty[:] = 0
-    at[NEXT] = e
-    if n + most <= out.shape[0]:
-        for p in range(pools):
-            n = _write(s, p, until, since, out, n)
-        at[DONE] = 1
+        at[A_NEXT] = e
+        rebase(world, at[A_ROW])
+        _judge(world, t)
+        for p in range(pools.shape[1]):
+            if nodes[N_DIRTY, pools[P_NODE, p]] or _differ(world, p):
+                n = close(world, p, t, out, n)
+                _turn(world, p)
+        for m in range(nodes.shape[1]):
+            nodes[N_EPOCH, m] += nodes[N_DIRTY, m]
+            nodes[N_DIRTY, m] = 0
     return int(n)
 
 
-def sweep(world: World, events: Events, since: int, until: int, width: int) -> Array:
-    """Segments over ``[since, until)``; events may begin before it to bring the state about.
-
-    ``width`` = the most claims that a pool can carry (twice its GPUs).
-    """
-    scratch = new_scratch(world, since, width)
-    most = world.pools.node.shape[0] * (BASE + width + 1)
-    out = np.empty((2 * most + 4096, 7), np.int64)
-    found = []
-    while not scratch.at[DONE]:
-        n = advance(world, events, np.array([since, until, most]), scratch, out)
-        found.append(out[:n].copy())
+def sweep(world: World) -> Array:
+    """All slices: posts are added to ``world.posts``; returns the rows of causes, which may name
+    one (pool, slice, code, job) several times."""
+    pools, width = world.pools.shape[1], world.claims.shape[2]
+    out = np.empty((2 * pools * (OPEN + width + 2) + 4096, CAUSE_COLUMNS), np.int64)
+    found = [out[:0]]
+    while world.at[A_SLOT] < world.bounds.shape[0] - 1:
+        found.append(out[: advance(world, out)].copy())
     return np.concatenate(found)
-
-
-__all__ = ["RESERVED_USED", "Events", "World", "sweep"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from analytics.ledger.kernel.compiled import leaf
+from analytics.ledger.kernel.line import ALL, NOT_CPU, NOT_HOST, NOT_MEM, NOT_TOPOLOGY, fits
 from analytics.ledger.kernel.state import (
+    A_FIRST,
+    A_HEAD,
+    A_LINE,
+    A_PASS,
+    A_UNCLAIMED,
+    A_WAITING,
     C_CPU_REQUEST,
     C_GANG,
     C_LIMIT,
@@ -13,227 +18,143 @@ from analytics.ledger.kernel.state import (
     C_ORDER,
     C_SHAPE,
     C_TOPOLOGY,
+    HERE,
+    J_FIT_PASS,
+    J_FIT_SINCE,
+    J_GPUS,
+    J_GROUP,
+    J_LEVEL,
+    J_LIMITED,
+    J_PLACEABLE,
+    L_CODE,
+    L_GPUS,
+    L_JOB,
+    L_RIPE,
+    N_FREE,
+    NEW,
+    NOW,
+    P_CLAIMS,
+    P_LEFT,
+    P_NODE,
+    P_ORDER,
+    P_USABLE,
+    STANDING,
+    UNCLAIMED,
     ZERO,
-    Array,
-    Claims,
-    Jobs,
-    Nodes,
-    Pools,
-    View,
+    World,
 )
 
-# Which rules of a start count; typed, since numba compiles anew for every plain number.
-CPU, MEM, TOPOLOGY = 1, 2, 4
-ALL: Array = np.int64(7)
-NOT_CPU: Array = np.int64(6)
-NOT_MEM: Array = np.int64(5)
-NOT_HOST: Array = np.int64(4)
-NOT_TOPOLOGY: Array = np.int64(3)
+
+@leaf
+def _fits_now(world: World, j: int, rules: int) -> bool:
+    at = world.at
+    return bool(fits(world, j, NOW, at[A_FIRST], at[A_LINE], rules) >= 0)
 
 
 @leaf
-def _before(jobs: Jobs, a: int, b: int) -> bool:
-    """Whether job ``a`` stands before job ``b``: priority, then eligible time, then name."""
-    if jobs.priority[a] != jobs.priority[b]:
-        return bool(jobs.priority[a] > jobs.priority[b])
-    if jobs.eligible[a] != jobs.eligible[b]:
-        return bool(jobs.eligible[a] < jobs.eligible[b])
-    return a < b
-
-
-@leaf
-def put_job(queue: Array, n: int, jobs: Jobs, j: int) -> int:
-    """Insert ``j`` into the ordered queue; return its new length."""
-    lo, hi = 0, n
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if _before(jobs, queue[mid], j):
-            lo = mid + 1
-        else:
-            hi = mid
-    for k in range(n, lo, -1):
-        queue[k] = queue[k - 1]
-    queue[lo] = j
-    return n + 1
-
-
-@leaf
-def drop_job(queue: Array, n: int, j: int) -> int:
-    """Take ``j`` out of the queue, if it is there; return the new length."""
-    for k in range(n):
-        if queue[k] == j:
-            for m in range(k, n - 1):
-                queue[m] = queue[m + 1]
-            return n - 1
-    return n
-
-
-@leaf
-def placeable(nodes: Nodes, pools: Pools, jobs: Jobs, queue: Array, n: int, allowed: Array) -> None:
-    """Find out for jobs that were not judged yet whether the empty cluster could take them."""
-    for q in range(n):
-        j = queue[q]
-        if jobs.placeable[j] >= 0:
-            continue
-        full, rest = 0, 0
-        for p in range(pools.node.shape[0]):
-            m = pools.node[p]
-            if not allowed[jobs.group[j], p]:
-                continue
-            if 0 <= nodes.cpu_total[m] < jobs.cpu[j] or 0 <= nodes.mem_total[m] < jobs.mem[j]:
-                continue
-            full += pools.installed[p] >= jobs.per_node[j]
-            rest += pools.installed[p] >= jobs.rest[j]
-        enough = full >= jobs.full[j] and (jobs.rest[j] == 0 or rest > jobs.full[j])
-        jobs.placeable[j] = 1 if enough else 0
-
-
-@leaf
-def room_for(total: int, used: int, need: int) -> bool:
-    """Whether the rest of a resource is enough; what is not known is."""
-    return total < 0 or total - used >= need
-
-
-@leaf
-def fits(
-    nodes: Nodes,
-    pools: Pools,
-    jobs: Jobs,
-    j: int,
-    view: View,
-    n: int,
-    rules: int,
-) -> bool:
-    """Whether job ``j`` could start on the unclaimed GPUs by the rules that count."""
-    level = jobs.level[j] if rules & TOPOLOGY else -1
-    domains = 1
-    if level >= 0:
-        for k in range(n):
-            domains = max(domains, pools.domain[level, view.order[k]] + 1)
-    full, rest = view.full, view.rest
-    for k in range(domains):
-        full[k], rest[k] = 0, 0
-    for k in range(n):
-        p = view.order[k]
-        m = pools.node[p]
-        left = view.left[p]
-        if left == 0 or not view.allowed[jobs.group[j], p]:
-            continue
-        d = 0 if level < 0 else pools.domain[level, p]
-        if d < 0:
-            continue
-        if rules & CPU and not room_for(nodes.cpu_total[m], nodes.cpu_used[m], jobs.cpu[j]):
-            continue
-        if rules & MEM and not room_for(nodes.mem_total[m], nodes.mem_used[m], jobs.mem[j]):
-            continue
-        full[d] += left >= jobs.per_node[j]
-        rest[d] += left >= jobs.rest[j]
-        if full[d] >= jobs.full[j] and (jobs.rest[j] == 0 or rest[d] > jobs.full[j]):
-            return True
-    return False
-
-
-@leaf
-def _verdict(nodes: Nodes, pools: Pools, jobs: Jobs, j: int, view: View, n: int, total: int) -> int:
+def _verdict(world: World, j: int, total: int) -> int:
     """Why job ``j`` does not run on what is unclaimed; -1 = its own limit, and it would not fit."""
-    fit = total >= jobs.gpus[j] and fits(nodes, pools, jobs, j, view, n, ALL)
-    if jobs.limited[j] > 0:
+    jobs = world.jobs
+    fit = total >= jobs[J_GPUS, j] and _fits_now(world, j, ALL)
+    if jobs[J_LIMITED, j] > 0:
         return C_LIMIT if fit else -1
     if fit:
         return C_ORDER
-    if total < jobs.gpus[j]:
+    if total < jobs[J_GPUS, j]:
         return C_GANG
-    if jobs.level[j] >= 0 and fits(nodes, pools, jobs, j, view, n, NOT_TOPOLOGY):
+    if jobs[J_LEVEL, j] >= 0 and _fits_now(world, j, NOT_TOPOLOGY):
         return C_TOPOLOGY
-    if fits(nodes, pools, jobs, j, view, n, NOT_CPU):
+    if _fits_now(world, j, NOT_CPU):
         return C_CPU_REQUEST
-    if fits(nodes, pools, jobs, j, view, n, NOT_MEM):
+    if _fits_now(world, j, NOT_MEM):
         return C_MEM_REQUEST
-    if fits(nodes, pools, jobs, j, view, n, NOT_HOST):
+    if _fits_now(world, j, NOT_HOST):
         return C_CPU_REQUEST
     return C_SHAPE
 
 
 @leaf
-def _claim(jobs: Jobs, j: int, view: View, n: int, claims: Claims, code: int, ripe: int) -> int:
-    """Take up to the job's GPUs, fullest node first; return how many."""
-    need = jobs.gpus[j]
-    for k in range(n):
-        p = view.order[k]
+def _claim(world: World, j: int, code: int, ripe: int) -> None:
+    """Take up to the job's GPUs, fullest node first."""
+    pools, at, group = world.pools, world.at, world.jobs[J_GROUP, j]
+    need = world.jobs[J_GPUS, j]
+    waits = code != C_ORDER and code != C_LIMIT
+    for k in range(at[A_FIRST], at[A_LINE]):
+        p = pools[P_ORDER, k]
+        take = min(need, pools[P_LEFT, p])
+        if take == 0 or not world.allowed[group, p]:
+            continue
+        place = pools[P_CLAIMS, p]
+        claims = world.claims
+        claims[NEW, p, place, L_CODE], claims[NEW, p, place, L_GPUS] = code, take
+        claims[NEW, p, place, L_JOB], claims[NEW, p, place, L_RIPE] = j, ripe
+        pools[P_CLAIMS, p] = place + 1
+        pools[P_LEFT, p] -= take
+        at[A_UNCLAIMED] -= take
+        if waits:
+            pools[P_LEFT + HERE, p] += take
+        for g in range(world.allowed.shape[0]):
+            if world.allowed[g, p]:
+                world.totals[UNCLAIMED, g] -= take
+        need -= take
         if need == 0:
             break
-        take = min(need, view.left[p])
-        if take == 0 or not view.allowed[jobs.group[j], p]:
-            continue
-        place = claims.n[p]
-        claims.code[p, place] = code
-        claims.gpus[p, place] = take
-        claims.job[p, place] = j
-        claims.ripe[p, place] = ripe
-        claims.n[p] = place + 1
-        view.left[p] -= take
-        need -= take
-    return int(jobs.gpus[j] - need)
+    while at[A_FIRST] < at[A_LINE] and pools[P_LEFT, pools[P_ORDER, at[A_FIRST]]] == 0:
+        at[A_FIRST] += 1
 
 
 @leaf
-def _line_up(pools: Pools, view: View) -> tuple[int, int]:
-    """Order the pools with usable GPUs by (free GPUs on the node, node name); their number and
-    GPUs."""
-    n, total = 0, 0
-    place = view.bucket
+def _line_up(world: World) -> None:
+    """Order the pools with usable GPUs by (free GPUs on the node, node name)."""
+    pools, nodes, place, at = world.pools, world.nodes, world.bucket, world.at
     for k in range(place.shape[0]):
         place[k] = 0
-    for p in range(pools.node.shape[0]):
-        view.left[p] = view.usable[p]
-        if view.usable[p] > 0:
-            place[view.node_free[pools.node[p]] + 1] += 1
-            total += view.usable[p]
+    n, total = ZERO, ZERO
+    for p in range(pools.shape[1]):
+        usable = pools[P_USABLE, p]
+        pools[P_LEFT, p], pools[P_LEFT + HERE, p] = usable, 0
+        if usable > 0:
+            place[nodes[N_FREE, pools[P_NODE, p]] + 1] += 1
+            total += usable
             n += 1
     for k in range(1, place.shape[0]):
         place[k] += place[k - 1]
-    for p in range(pools.node.shape[0]):
-        if view.usable[p] > 0:
-            free = view.node_free[pools.node[p]]
-            view.order[place[free]] = p
+    for p in range(pools.shape[1]):
+        if pools[P_USABLE, p] > 0:
+            free = nodes[N_FREE, pools[P_NODE, p]]
+            pools[P_ORDER, place[free]] = p
             place[free] += 1
-    return n, total
+    at[A_FIRST], at[A_LINE], at[A_UNCLAIMED] = 0, n, total
+    for g in range(world.totals.shape[1]):
+        world.totals[UNCLAIMED, g] = world.totals[STANDING, g]
 
 
 @leaf
-def walk(
-    nodes: Nodes,
-    pools: Pools,
-    jobs: Jobs,
-    queue: tuple[Array, int],
-    view: View,
-    claims: Claims,
-    moment: tuple[int, int, int],
-) -> None:
-    """Each pending job in order tests and claims; ``moment`` = (time, number of the pass, pass
-    interval)."""
-    at, judged, interval = moment
-    n, unclaimed = _line_up(pools, view)
-    for q in range(queue[1]):
-        if unclaimed == 0:
+def walk(world: World, now: int, interval: int) -> None:
+    """Each pending job in order tests and claims; a fit that lasts ``interval`` is ripe.
+
+    What waits, and isn't merely passed over, is left in view HERE; A_HEAD = the first such job's
+    place in the queue, or -1.
+    """
+    jobs, at = world.jobs, world.at
+    at[A_HEAD] = -1
+    _line_up(world)
+    for q in range(at[A_WAITING]):
+        if at[A_UNCLAIMED] == 0:
             return
-        j = queue[0][q]
-        if jobs.placeable[j] == 0:
+        j = world.queue[q]
+        total = world.totals[UNCLAIMED, jobs[J_GROUP, j]]
+        if jobs[J_PLACEABLE, j] == 0 or total == 0:
             continue
-        total = ZERO
-        for k in range(n):
-            p = view.order[k]
-            if view.allowed[jobs.group[j], p]:
-                total += view.left[p]
-        if total == 0:
-            continue
-        code = _verdict(nodes, pools, jobs, j, view, n, total)
+        code = _verdict(world, j, total)
         if code < 0:
             continue
         ripe = ZERO
         if code == C_ORDER:
-            if jobs.fit_pass[j] != judged - 1:
-                jobs.fit_since[j] = at
-            jobs.fit_pass[j] = judged
-            ripe = jobs.fit_since[j] + interval
-        unclaimed -= _claim(jobs, j, view, n, claims, code, ripe)
+            if jobs[J_FIT_PASS, j] != at[A_PASS] - 1:
+                jobs[J_FIT_SINCE, j] = now
+            jobs[J_FIT_PASS, j] = at[A_PASS]
+            ripe = jobs[J_FIT_SINCE, j] + interval
+        elif code != C_LIMIT and at[A_HEAD] < 0:
+            at[A_HEAD] = q
+        _claim(world, j, code, ripe)

@@ -1,95 +1,74 @@
-"""The state that the sweep changes, and the room that it works in: Python makes all of it."""
+"""The tables of the sweep as they are before the first event: Python makes all of them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from analytics.ledger.kernel.fill import FillScratch, Later, Running
-from analytics.ledger.kernel.state import BASE, Array, Claims, Jobs, Kept, Nodes, Pools, View
+from analytics.ledger.kernel import state as k
 
 
-class Events(NamedTuple):
-    """What changes when, in order of time."""
+def new_world(given: dict[str, Any], classes: int) -> k.World:
+    """The empty state.
 
-    t: Array
-    kind: Array
-    idx: Array
-    val: Array
-
-
-NEXT, WAITING, COVER, PASSES, ROW, DONE = range(6)  # of Scratch.at
-
-
-class World(NamedTuple):
-    """The state that events change."""
-
-    nodes: Nodes
-    pools: Pools
-    kept: Kept
-    kept_node: Array
-    jobs: Jobs
-    allowed: Array
-    parameters: Array
-    running: Running
-
-
-class Scratch(NamedTuple):
-    """What the loop remembers from one instant to the next, and room to work in.
-
-    ``at`` = next event, jobs that wait, coverage of all, passes, row of parameters, whether done.
-    ``where`` = a pool and its time.
+    ``given``: node (per pool), domain (level x pool), kept, jobs, allowed, demand, running, events,
+    targets, bounds, and `widest`, the most GPUs of a pool. ``classes``: columns of the posts.
     """
-
-    at: Array
-    where: Array
-    base: Array
-    old_base: Array
-    old_usable: Array
-    started: Array
-    room: View
-    now: Claims
-    then: Claims
-    dirty: Array
-    queue: Array
-    fill: FillScratch
-
-
-def new_scratch(world: World, since: int, width: int) -> Scratch:
-    pools, nodes = world.pools.node.shape[0], world.nodes.failed.shape[0]
-    widest = int((world.nodes.pool_hi - world.nodes.pool_lo).max()) * width
-    domains = max(int(world.pools.domain.max()), 0) + 1
-    avail, usable, left, order = _zeros(4, pools)
-    full, rest = _zeros(2, domains)
-    (node_free,), (bucket,) = _zeros(1, nodes), _zeros(1, widest + 2)
-    view = View(avail, usable, left, order, node_free, world.allowed, full, rest, bucket)
-    return Scratch(
-        at=np.zeros(6, np.int64),
-        where=np.zeros(3, np.int64),
-        base=np.zeros((pools, BASE), np.int64),
-        old_base=np.zeros((pools, BASE), np.int64),
-        old_usable=np.zeros(pools, np.int64),
-        started=np.full(pools, since, np.int64),
-        room=view,
-        now=_claims(pools, width),
-        then=_claims(pools, width),
-        dirty=np.ones(nodes, np.int64),
-        queue=np.zeros(max(world.jobs.gpus.shape[0], 1), np.int64),
-        fill=FillScratch(_later(world, view), _later(world, view), *_zeros(3, pools)),
+    node, jobs, running = given["node"], given["jobs"], given["running"]
+    pools, count = node.shape[0], given["nodes"]
+    # A pool has a claim per usable GPU at most, and one for what could be filled.
+    width = given["widest"] + 1
+    domains = max(int(given["domain"].max(initial=0)), 0) + 1
+    groups, shapes = given["allowed"].shape[0], int(jobs[k.J_SHAPE].max(initial=0)) + 1
+    per_node = np.bincount(node, minlength=1)
+    bounds = given["bounds"]
+    return k.World(
+        nodes=_nodes(node, given["kept"][k.K_NODE], count),
+        pools=_pools(node, given["domain"], int(bounds[0])),
+        kept=given["kept"],
+        jobs=jobs,
+        allowed=given["allowed"],
+        demand=given["demand"],
+        running=running,
+        blocks=_zeros(running.shape[1] // k.BLOCK + 1),
+        events=given["events"],
+        base=_zeros(pools, 2, k.BASE),
+        claims=_zeros(2, pools, width, 4),
+        posts=_zeros(pools, bounds.shape[0] - 1, classes),
+        causes=_zeros(pools, k.OPEN, 4),
+        queue=_zeros(jobs.shape[1] + 1),
+        counts=_zeros(4, domains),
+        totals=_zeros(2, groups),
+        bucket=_zeros(int(per_node.max()) * given["widest"] + 2),
+        tried=_zeros(2, shapes) - 1,
+        targets=given["targets"],
+        bounds=bounds,
+        at=_zeros(k.AT),
     )
 
 
-def _zeros(count: int, size: int) -> list[Array]:
-    return [np.zeros(size, np.int64) for _ in range(count)]
+def _zeros(*shape: int) -> k.Array:
+    return np.zeros(shape, np.int64)
 
 
-def _claims(pools: int, width: int) -> Claims:
-    return Claims(*_zeros(1, pools), *(np.zeros((pools, width), np.int64) for _ in range(4)))
+def _nodes(node: k.Array, kept: k.Array, count: int) -> k.Array:
+    table = _zeros(k.NODE_ROWS, count)
+    places = np.arange(count)
+    table[k.N_CPU_TOTAL] = table[k.N_MEM_TOTAL] = -1
+    table[k.N_DIRTY] = 1
+    for lo, hi, of in (
+        (k.N_POOL_LO, k.N_POOL_HI, node),
+        (k.N_KEPT_LO, k.N_KEPT_HI, kept),
+    ):
+        table[lo] = np.searchsorted(of, places)
+        table[hi] = np.searchsorted(of, places, "right")
+    return table
 
 
-def _later(world: World, view: View) -> Later:
-    pools, nodes = world.pools.node.shape[0], world.nodes.failed.shape[0]
-    cpu, mem = _zeros(2, nodes)
-    room = view._replace(left=np.zeros(pools, np.int64), order=np.arange(pools))
-    return Later(world.nodes._replace(cpu_used=cpu, mem_used=mem), room)
+def _pools(node: k.Array, domain: k.Array, since: int) -> k.Array:
+    table = _zeros(k.POOL_ROWS, node.shape[0])
+    table[k.P_NODE] = node
+    table[k.P_STARTED] = since
+    table[k.P_DOMAIN :] = domain
+    return table
