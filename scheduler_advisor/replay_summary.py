@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_advisor.engine.blast import blast_radius
 from scheduler_advisor.engine.outcome import STATES, Outcome
+from scheduler_advisor.engine.parts.communication import communication, uplink_load
+from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.readers.jobs import JobsRead
 
 _SHORT_S = 10  # run times below it count as 10 s in the bounded slowdown (Feitelson 2001)
@@ -29,7 +33,9 @@ def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, A
     first = int(jobs.submit.min()) if len(jobs) else 0
     makespan = int(end.max()) - first if len(end) else None
     installed = None if not makespan else outcome.cluster.total_gpus * makespan
-    useful = float((jobs.run[done] * _held_gpus(outcome)[done]).sum())
+    # A replica of a service is of use while it runs, however late it started.
+    worked = np.where(jobs.service[done] > 0, end - outcome.start[done], jobs.run[done])
+    useful = float((worked * _held_gpus(outcome)[done]).sum())
     return {
         "jobs": _counts(outcome, read),
         "wait_s": _spread(wait),
@@ -44,7 +50,60 @@ def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, A
         "preemptions": int(outcome.preemptions.sum()),
         "lost_gpu_hours": float((outcome.lost_s * _held_gpus(outcome)).sum()) / 3600,
         "deadlocks": len(outcome.deadlocks),
+        "migrations": int(migrations_of(outcome).sum()),
+        "blast_radius": _blast(outcome),
+        **_communication(outcome),
+        **_changes(outcome),
         "observed_wait_s": _observed(read),
+    }
+
+
+def migrations_of(outcome: Outcome) -> NDArray[np.int64]:
+    """How often each job was moved while it ran."""
+    if isinstance(outcome, FluidOutcome):
+        return outcome.migrations
+    return np.zeros(len(outcome.jobs), np.int64)
+
+
+def _blast(outcome: Outcome) -> dict[str, Any] | None:
+    """What one failure would take down at the instant at which most GPUs are in use."""
+    done = np.flatnonzero(outcome.started)
+    if not len(done):
+        return None
+    held = _held_gpus(outcome)[done]
+    times = np.concatenate((outcome.start[done], outcome.end[done]))
+    change = np.concatenate((held, -held))
+    order = np.lexsort((change, times))  # at one instant those who end come first
+    at = int(times[order][np.argmax(np.cumsum(change[order]))])
+    return {"at": at, **asdict(blast_radius(outcome, at))}
+
+
+def _communication(outcome: Outcome) -> dict[str, Any]:
+    """All-reduce time where the policy lets the network stretch run times (topology.slowdown)."""
+    if outcome.slow_ppm is None:
+        return {}
+    told = communication(outcome)
+    total = told.all_reduce_gpu_s
+    _, load, capacity = uplink_load(outcome)
+    return {
+        "all_reduce_gpu_hours": total / 3600,
+        "all_reduce_penalty_gpu_hours": told.penalty_gpu_s / 3600,
+        "all_reduce_on_defaults_ratio": told.on_defaults_gpu_s / total if total else 0.0,
+        "slowdown_by_network": _spread(outcome.slow_ppm[outcome.started] / 1e6),
+        "busiest_uplink_ratio": float((load / capacity[:, None]).max()) if load.size else 0.0,
+    }
+
+
+def _changes(outcome: Outcome) -> dict[str, Any]:
+    """What the parts did that change jobs while they run."""
+    if not isinstance(outcome, FluidOutcome):
+        return {}
+    return {
+        "resizes": int(outcome.resizes.sum()),
+        "passes_of_moves": outcome.passes_of_moves,
+        "paused_gpu_hours": outcome.paused_gpu_s / 3600,
+        "short_replica_minutes": outcome.short_replica_min,
+        "stretched_s": _spread(outcome.stretched_s[outcome.started]),
     }
 
 

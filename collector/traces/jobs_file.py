@@ -35,7 +35,7 @@ _TEXT = {
     "queue": "queue",
     "topology": "topology",
 }
-_FLAGS = ("gang", "preemptible")
+_FLAGS = ("gang", "preemptible", "latency_sensitive", "service")
 _MILLI = {"cpus_per_task": "cpu_milli", "comm_fraction": "comm_milli"}
 KNOWN = frozenset({*REQUIRED, *_WHOLE, *_TEXT, *_FLAGS, *_MILLI, "priority", "state"})
 _TRUTH = {"true": 1, "yes": 1, "1": 1, "false": 0, "no": 0, "0": 0}

@@ -34,6 +34,8 @@ SCHEMA = pa.schema(
         ("priority", pa.int64()),
         ("gang", pa.int64()),
         ("preemptible", pa.int64()),
+        ("latency_sensitive", pa.int64()),
+        ("service", pa.int64()),  # 1: one replica of a service, wanted for run_s from submit_s on
         ("checkpoint_every", pa.int64()),
         ("checkpoint_cost", pa.int64()),
         ("restore_cost", pa.int64()),

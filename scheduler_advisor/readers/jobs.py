@@ -27,6 +27,8 @@ _SAME = (
     "mem_mib",
     "priority",
     "preemptible",
+    "latency_sensitive",
+    "service",
     "checkpoint_every",
     "checkpoint_cost",
     "restore_cost",

@@ -19,7 +19,7 @@ from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.outcome import STATES, Outcome
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
-from scheduler_advisor.replay_summary import summarised
+from scheduler_advisor.replay_summary import migrations_of, summarised
 from unstrand.commands.progress import working
 from unstrand.commands.replay_source import ReplayInput, ReplaySource, replay_input
 from unstrand.commands.result_file import write_result
@@ -87,7 +87,9 @@ def warm_up(policy: Policy) -> float:
     began = time.process_time()
     one = np.ones(1, dtype=np.int64)
     with working("loading the simulator; its first use on this machine compiles it"):
-        simulate(Jobs.build(submit=one, run=one, gpus=one), Cluster.uniform(1, 1), policy)
+        # The one node has no leaf or rack that a policy could require.
+        anywhere = policy.with_values({"topology.level": ""})
+        simulate(Jobs.build(submit=one, run=one, gpus=one), Cluster.uniform(1, 1), anywhere)
     return time.process_time() - began
 
 
@@ -108,15 +110,15 @@ def rows(outcome: Outcome) -> str:
         outcome.preemptions.tolist(),
         outcome.lost_s.tolist(),
         outcome.started.tolist(),
+        migrations_of(outcome).tolist(),
         strict=True,
     )
-    for job, (name, submit, start, end, starts, gpus, state, stopped, lost, done) in enumerate(
-        columns
-    ):
+    for job, row in enumerate(columns):
+        name, submit, start, end, starts, gpus, state, stopped, lost, done, moved = row
         times = (start, end if done else "", start - submit) if starts else ("", "", "")
         nodes = "|".join(_names(outcome, job)) if starts else ""
         writer.writerow(
-            [name, submit, *times, gpus, nodes, STATES[state], starts, stopped, 0, lost]
+            [name, submit, *times, gpus, nodes, STATES[state], starts, stopped, moved, lost]
         )
     return text.getvalue()
 

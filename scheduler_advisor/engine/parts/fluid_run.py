@@ -193,4 +193,5 @@ def _outcome(
         free_gpu_s=fluid.idle_sum / WHOLE,
         down_gpu_s=fluid.down_sum / WHOLE,
         first_instant=fluid.began or 0,
+        slow_ppm=arrays(fluid.speeds.slow) if fluid.policy.topology.slowdown else None,
     )

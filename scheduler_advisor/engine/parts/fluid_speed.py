@@ -47,10 +47,12 @@ class Speeds:
         comm = comm_of(jobs.comm_milli.tolist(), jobs.gpus.tolist(), policy.topology.comm_milli)
         self._comm = [milli if policy.topology.slowdown else 0 for milli, _ in comm]
         self._best: dict[object, float] = {}
+        self.slow = [PPM] * len(jobs)  # by the network, as it was last asked for
 
     def of(self, runner: Runner) -> Fraction:
         """The job's speed where it lies; 1 = as on the reference placement, alone."""
-        speed = Fraction(PPM, self._network_ppm(runner))
+        self.slow[runner.ask.job] = self._network_ppm(runner)
+        speed = Fraction(PPM, self.slow[runner.ask.job])
         if runner.tasks != runner.ask.tasks:
             efficiency = self._policy.elastic.efficiency_milli
             speed *= speed_at(runner.tasks, runner.ask.tasks, efficiency)
