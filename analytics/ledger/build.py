@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from analytics.errors import LedgerError
 from analytics.ledger.burst import without_collector
+from analytics.ledger.byholder import add_up_by_holder
 from analytics.ledger.classes import RULES_VERSION
 from analytics.ledger.closing import is_closed, post_corrections, set_aside
 from analytics.ledger.compute import Computed, compute
@@ -62,7 +63,11 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
     _write(work, cluster, (since, until), computed, hashes)
     if not gone:
         _write_activity(work, cluster, (since, until), computed)
-    return post_corrections(work, cluster, (since, until)) if closed else computed.rows.num_rows
+    rows = computed.rows.num_rows
+    if closed:
+        rows = post_corrections(work, cluster, (since, until))
+    add_up_by_holder(work, cluster, (since, until))
+    return rows
 
 
 def _write_activity(

@@ -57,7 +57,7 @@ def _report(
     org, pays, rates = OrgMap.load(work), WhoPays.load(work), Rates.load(work)
     if as_of == "now" and org.changes:
         question = replace(question, org_at=org.changes[-1])
-    source = rows_of(work, window, asked)
+    source = rows_of(work, window, asked, question.keys)
     prices = price_rows(work, question, source.hours)
     found = {row["currency"] for row in prices}
     unit = one_currency(found, currency)

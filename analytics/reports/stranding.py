@@ -49,7 +49,7 @@ def stranding_report(
 def _report(work: Work, store: Store, question: Question, currency: str | None) -> Report:
     asked = asked_clusters(store, question.cluster)
     rates = Rates.load(work)
-    source = rows_of(work, question.window, asked)
+    source = rows_of(work, question.window, asked, question.keys)
     have = {row["currency"] for row in price_rows(work, question, source.causes)}
     unit = one_currency(have, currency)
     spans = epochs(question, [*OrgMap.load(work).changes, *rates.changes(have, unit)])
