@@ -1,0 +1,1 @@
+"""A change of policy as objects of Kueue, Volcano and KAI."""

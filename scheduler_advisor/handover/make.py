@@ -1,0 +1,39 @@
+"""A change of policy for the scheduler in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.handover.change import Change
+from scheduler_advisor.handover.kubernetes.kai import to_kai
+from scheduler_advisor.handover.kubernetes.kueue import to_kueue
+from scheduler_advisor.handover.kubernetes.volcano import to_volcano
+from scheduler_advisor.handover.site import NOTHING, Beside, Site
+from scheduler_advisor.handover.slurm.make import to_slurm
+from scheduler_advisor.handover.steps import Handover, Scheduler
+from scheduler_advisor.handover.yarn.make import to_yarn
+
+_TO: Mapping[Scheduler, Callable[[Change, Site, Beside], Handover]] = {
+    Scheduler.SLURM: to_slurm,
+    Scheduler.KUEUE: to_kueue,
+    Scheduler.VOLCANO: to_volcano,
+    Scheduler.KAI: to_kai,
+    Scheduler.YARN: to_yarn,
+}
+
+
+def for_change(
+    scheduler: Scheduler, before: Policy, after: Policy, site: Site, beside: Beside = NOTHING
+) -> Handover:
+    """The change from one policy to the other as this scheduler takes it; nothing is applied.
+
+    Every changed key is expressed, remarked upon, refused with a reason, or named as one that only
+    the simulation has. Raises HandoverError for a configuration or a wish that makes no sense.
+    """
+    return of_change(scheduler, Change.between(before, after), site, beside)
+
+
+def of_change(scheduler: Scheduler, change: Change, site: Site, beside: Beside) -> Handover:
+    """The same of a set of keys."""
+    return _TO[scheduler](change, site, beside)

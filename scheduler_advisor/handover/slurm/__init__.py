@@ -1,0 +1,1 @@
+"""A change of policy as slurm.conf, topology.conf and gres.conf lines and sacctmgr commands."""

@@ -1,0 +1,1 @@
+"""A change of policy as properties of YARN's capacity scheduler."""
