@@ -13,6 +13,7 @@ from scheduler_advisor.engine.outcome import STATES, Outcome
 from scheduler_advisor.engine.parts.communication import communication, uplink_load
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.readers.jobs import JobsRead
+from scheduler_advisor.replay_detail import gpus_of, spread
 
 _SHORT_S = 10  # run times below it count as 10 s in the bounded slowdown (Feitelson 2001)
 
@@ -35,12 +36,12 @@ def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, A
     installed = None if not makespan else outcome.cluster.total_gpus * makespan
     # A replica of a service is of use while it runs, however late it started.
     worked = np.where(jobs.service[done] > 0, end - outcome.start[done], jobs.run[done])
-    useful = float((worked * _held_gpus(outcome)[done]).sum())
+    useful = float((worked * gpus_of(outcome)[done]).sum())
     return {
         "jobs": _counts(outcome, read),
-        "wait_s": _spread(wait),
-        "completion_s": _spread(completion),
-        "bounded_slowdown": _spread(slowdown),
+        "wait_s": spread(wait),
+        "completion_s": spread(completion),
+        "bounded_slowdown": spread(slowdown),
         "makespan_s": makespan,
         "installed_gpu_hours": None if installed is None else installed / 3600,
         "held_gpu_hours": outcome.held_gpu_s / 3600,
@@ -48,7 +49,7 @@ def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, A
         "occupancy_ratio": None if installed is None else outcome.held_gpu_s / installed,
         "goodput_ratio": None if installed is None else useful / installed,
         "preemptions": int(outcome.preemptions.sum()),
-        "lost_gpu_hours": float((outcome.lost_s * _held_gpus(outcome)).sum()) / 3600,
+        "lost_gpu_hours": float((outcome.lost_s * gpus_of(outcome)).sum()) / 3600,
         "deadlocks": len(outcome.deadlocks),
         "migrations": int(migrations_of(outcome).sum()),
         "blast_radius": _blast(outcome),
@@ -70,7 +71,7 @@ def _blast(outcome: Outcome) -> dict[str, Any] | None:
     done = np.flatnonzero(outcome.started)
     if not len(done):
         return None
-    held = _held_gpus(outcome)[done]
+    held = gpus_of(outcome)[done]
     times = np.concatenate((outcome.start[done], outcome.end[done]))
     change = np.concatenate((held, -held))
     order = np.lexsort((change, times))  # at one instant those who end come first
@@ -89,7 +90,7 @@ def _communication(outcome: Outcome) -> dict[str, Any]:
         "all_reduce_gpu_hours": total / 3600,
         "all_reduce_penalty_gpu_hours": told.penalty_gpu_s / 3600,
         "all_reduce_on_defaults_ratio": told.on_defaults_gpu_s / total if total else 0.0,
-        "slowdown_by_network": _spread(outcome.slow_ppm[outcome.started] / 1e6),
+        "slowdown_by_network": spread(outcome.slow_ppm[outcome.started] / 1e6),
         "busiest_uplink_ratio": float((load / capacity[:, None]).max()) if load.size else 0.0,
     }
 
@@ -103,7 +104,7 @@ def _changes(outcome: Outcome) -> dict[str, Any]:
         "passes_of_moves": outcome.passes_of_moves,
         "paused_gpu_hours": outcome.paused_gpu_s / 3600,
         "short_replica_minutes": outcome.short_replica_min,
-        "stretched_s": _spread(outcome.stretched_s[outcome.started]),
+        "stretched_s": spread(outcome.stretched_s[outcome.started]),
     }
 
 
@@ -115,25 +116,7 @@ def _counts(outcome: Outcome, read: JobsRead | None) -> dict[str, Any]:
     return counts
 
 
-def _held_gpus(outcome: Outcome) -> NDArray[np.float64]:
-    """GPUs that each job holds; a shared one in parts."""
-    jobs = outcome.jobs
-    return np.where(jobs.gpu_milli > 0, jobs.tasks * jobs.gpu_milli / 1000, jobs.gpus)
-
-
-def _spread(values: NDArray[Any]) -> dict[str, float | None]:
-    if not len(values):
-        return {"mean": None, "p50": None, "p95": None, "max": None}
-    p50, p95 = np.percentile(values, [50, 95])
-    return {
-        "mean": float(values.mean()),
-        "p50": float(p50),
-        "p95": float(p95),
-        "max": float(values.max()),
-    }
-
-
 def _observed(read: JobsRead | None) -> dict[str, float | None] | None:
     if read is None or read.observed_wait_s is None:
         return None
-    return _spread(read.observed_wait_s)
+    return spread(read.observed_wait_s)

@@ -20,7 +20,7 @@ from scheduler_advisor.engine.outside import happen
 from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.placing import may_fit, place
 from scheduler_advisor.engine.preempt import make_room
-from scheduler_advisor.engine.ranks import NONE, insert, next_rank, remove
+from scheduler_advisor.engine.ranks import NONE, holds, insert, next_rank, remove
 from scheduler_advisor.engine.shadow import SH_AT, SH_FREE
 from scheduler_advisor.engine.steps import (
     LATER,
@@ -156,9 +156,11 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
             arrived += 1
             next_arrival = eligible[arrival[arrived]] if arrived < jobs else LATER
             events += 1
-            if rows.shape[job] < 0 or (rules.dependencies != 0 and family.waits_for[job] > 0):
-                continue
             rank = rank_of[job]
+            if rows.shape[job] < 0 or (
+                rules.dependencies != 0 and (family.waits_for[job] > 0 or holds(queue, rank))
+            ):
+                continue
             insert(queue, rank)
             waiting += 1
             lowest_new = min(lowest_new, rank)

@@ -2,7 +2,9 @@
 
 A job works once it has all its tasks. Jobs that hold may block each other for ever: such a
 deadlock is reported when it begins, and ends when a job's patience (`gang.timeout_s`) does: it
-gives everything back and goes to the end of its priority.
+gives everything back and goes to the end of its priority. Where nothing else happens (no start, no
+end, no arrival, no change of a node) it does so three times; more of the same would change
+nothing, and a gang that no longer fits would do it for ever.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from scheduler_advisor.engine.jit import kernel, leaf
 from scheduler_advisor.engine.outside import happen
 from scheduler_advisor.engine.place import move_job, move_task, tasks_of
 from scheduler_advisor.engine.placing import place_from
-from scheduler_advisor.engine.ranks import NONE, next_rank, remove
+from scheduler_advisor.engine.ranks import NONE, insert, next_rank, remove
 from scheduler_advisor.engine.steps import LATER, begin, finish, milli_held, stale, swept
 from scheduler_advisor.engine.waiting import count_in, free_children, held_back
 from scheduler_advisor.engine.world import (
@@ -50,18 +52,21 @@ from scheduler_advisor.engine.world import (
 )
 
 HOLDING = TOTALS  # entry of `totals`: milli-GPU-seconds held without working
+MOST_TURNS = 3  # times that a job gives up while nothing else happens
 DEADLOCKS = TOTALS + 1
 HOLDING_TOTALS = TOTALS + 2
 
 
 class Patience(NamedTuple):
     """Per job: tasks held while it does not work, since when it holds, its place in the order
-    (`band`, `turn`, index), the queue; per task: since when it is held; deadlocks found."""
+    (`band`, `turn`, index), how often it has given up since what news, the queue; per task: since
+    when it is held; deadlocks found."""
 
     tasks: Any
     since: Any
     band: Any
     turn: Any
+    gave: Any
     line: Any
     task_since: Any
     deadlocks: Any
@@ -75,6 +80,7 @@ def empty_patience(world: World, submit: Any, band: Any) -> Patience:
         since=np.zeros(size, np.int64),
         band=band,
         turn=submit.copy(),
+        gave=np.zeros((size, 2), np.int64),
         line=np.zeros(size + 1, np.int64),
         task_since=np.zeros(len(world.book.node) + 1, np.int64),
         deadlocks=np.zeros((2 * size + 16, 3), np.int64),
@@ -90,6 +96,12 @@ def task_milli(w: World, job: int, task: int) -> int:
     if task == w.shapes[shape, S_TASKS]:
         return w.shapes[shape, S_REST_GPU] * WHOLE
     return w.shapes[shape, S_GPU] * WHOLE + w.shapes[shape, S_MILLI]
+
+
+@leaf
+def may_give_up(p: Patience, job: int, news: int) -> bool:
+    """Holds tasks, and has not given up too often since anything else happened."""
+    return p.tasks[job] > 0 and (p.gave[job, 1] != news or p.gave[job, 0] < MOST_TURNS)
 
 
 @kernel
@@ -260,6 +272,7 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
     deadlocks = 0
     deadlocked = False
     stamp = 0
+    news = 0  # what happened, jobs giving up apart
     while True:
         while ends > 0 and stale(runs, w.ends[0]):
             ends = pop(w.ends, ends)
@@ -270,7 +283,7 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
             at = min(at, w.ends[0] >> JOB_BITS)
         if rules.gang_timeout != 0:
             for place in range(line):
-                if p.tasks[p.line[place]] > 0:
+                if may_give_up(p, p.line[place], news):
                     at = min(at, p.since[p.line[place]] + rules.gang_timeout)
         if at == LATER:
             break
@@ -287,6 +300,7 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
             free_milli += milli_held(nodes, shapes, rows, book, plain, job, 1)
             held_milli -= milli_held(nodes, shapes, rows, book, plain, job, 0)
             finish(rows, runs, interruptible, job)
+            news += 1
             move_job(nodes, w.buckets, shapes, rows, book, rules.most, rules.shares, job, 1)
             if rules.limits != 0:
                 count_in(w.limits, shapes[rows.shape[job], S_SIZE], job, -1)
@@ -304,6 +318,7 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
             held_milli += less
             happened += 1
             events += 1
+            news += 1
             for place in range(line if kind == NODE_FAILS else 0):
                 job = p.line[place]
                 hit = False
@@ -317,7 +332,9 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
                     held_milli -= less
                     free_milli += give_back(w, rules, p, job)
         for job in range(jobs if rules.gang_timeout != 0 else 0):
-            if p.tasks[job] > 0 and p.since[job] + rules.gang_timeout <= now:
+            if may_give_up(p, job, news) and p.since[job] + rules.gang_timeout <= now:
+                p.gave[job, 0] = p.gave[job, 0] + 1 if p.gave[job, 1] == news else 1
+                p.gave[job, 1] = news
                 holding += held_so_far(w, p, job, now)
                 for task in range(p.tasks[job]):
                     held_milli -= task_milli(w, job, task)
@@ -331,8 +348,9 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
             events += 1
             if rows.shape[job] < 0 or (rules.dependencies != 0 and w.family.waits_for[job] > 0):
                 continue
-            line = line_up(p, line, job)
-        # Those whom ends and failures have put into the common queue.
+            news += 1
+            insert(w.queue, w.rank[job])
+        # Those whom arrivals, ends and failures have put into the common queue.
         rank = next_rank(w.queue, 0)
         while rank != NONE:
             remove(w.queue, rank)
@@ -368,6 +386,7 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
                     holding += held_so_far(w, p, job, now)
                     p.tasks[job] = 0
                     end = begin(rows, runs, interruptible, job, now)
+                    news += 1
                     if rules.limits != 0:
                         count_in(w.limits, size, job, 1)
                     if ends + 1 >= len(w.ends):

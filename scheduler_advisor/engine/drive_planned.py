@@ -28,7 +28,7 @@ from scheduler_advisor.engine.place import move_job, take_general, take_plain, t
 from scheduler_advisor.engine.placing import may_fit
 from scheduler_advisor.engine.plan import NOWHEN, book_job, earliest
 from scheduler_advisor.engine.profile import Profile, forget
-from scheduler_advisor.engine.ranks import NONE, Ranks, insert, next_rank, remove
+from scheduler_advisor.engine.ranks import NONE, Ranks, holds, insert, next_rank, remove
 from scheduler_advisor.engine.steps import (
     LATER,
     begin,
@@ -279,9 +279,11 @@ def drive_planned(
             arrived += 1
             next_arrival = eligible[arrival[arrived]] if arrived < jobs else LATER
             events += 1
-            if rows.shape[job] < 0 or (rules.dependencies != 0 and family.waits_for[job] > 0):
-                continue
             rank = rank_of[job]
+            if rows.shape[job] < 0 or (
+                rules.dependencies != 0 and (family.waits_for[job] > 0 or holds(queue, rank))
+            ):
+                continue
             insert(queue, rank)
             waiting += 1
             lowest_new = min(lowest_new, rank)

@@ -68,6 +68,7 @@ class Outcome:
     # What the general driver tells beside: None or 0 where another one replayed.
     left_s: Ints | None = None  # service that a job still lacks
     room_by: Ints | None = None  # 1: got its room by preemption, 2: by reclaim
+    place_gpu: Ints | None = None  # per task its share's GPU, or bits of GPUs, where told apart
     room_asked_at: Ints | None = None  # when it asked for it; -1: never
     free_gpu_s: float = 0.0
     down_gpu_s: float = 0.0

@@ -7,6 +7,7 @@ from typing import Any
 from scheduler_advisor.engine.choose import choose, walk_plain
 from scheduler_advisor.engine.jit import kernel, leaf
 from scheduler_advisor.engine.place import (
+    move_job,
     move_task,
     take_general,
     take_plain,
@@ -169,6 +170,31 @@ def place_general(
     if wanted > 1 and (guard != 0 or placed == shapes[shape, S_TASKS]):
         return -1
     return 0
+
+
+@kernel
+def fits_alone(
+    nodes: Nodes,
+    buckets: Buckets,
+    shadow: Shadow,
+    shapes: Any,
+    classes: Classes,
+    held: Held,
+    rows: Rows,
+    runs: Runs,
+    book: Book,
+    rules: Rules,
+    job: int,
+    stamp: int,
+) -> bool:
+    """Would the policy find room for the job if it had the cluster to itself, as it now has?"""
+    placed = place_general(
+        nodes, buckets, shadow, shapes, classes, held, rows, runs, book, rules, job, -(1 << 60),
+        stamp, 0,
+    )  # fmt: skip
+    if placed == 1:
+        move_job(nodes, buckets, shapes, rows, book, rules.most, rules.shares, job, 1)
+    return placed == 1
 
 
 @leaf

@@ -16,6 +16,7 @@ from scheduler_advisor.engine.jit import kernel
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import OutageKind
 from scheduler_advisor.engine.parts.places import counts_islands, places_of
+from scheduler_advisor.engine.placing import fits_alone
 from scheduler_advisor.engine.policy import (
     Backfill,
     Order,
@@ -129,7 +130,7 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         rows=Rows(
             run=jobs.run,
             limit=jobs.limit,
-            shape=np.where(hopeless, -1, of_job) if hopeless.any() else of_job,
+            shape=np.where(hopeless, -1, of_job),
             place=places[:-1],
         ),
         runs=_runs(jobs, rules),
@@ -159,7 +160,34 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         deferred=np.zeros(size if keeps_list else 1, np.int64),
         dirty=np.zeros(rules.components, np.int64),
     )
+    _try_alone(world, rules, policy, jobs, of_job, hopeless)
     return Prepared(world, rules, hopeless)
+
+
+def _try_alone(
+    world: World,
+    rules: Rules,
+    policy: Policy,
+    jobs: Jobs,
+    of_job: Ints,
+    hopeless: NDArray[np.bool_],
+) -> None:
+    """Jobs of tasks and a smaller rest are tried on the empty cluster, one of each shape: which
+    nodes the tasks get decides whether the rest finds one. Those that fail are hopeless. Where
+    chance decides on nodes, or the network does, the count of `hopeless_shapes` must do."""
+    by_chance = policy.placement_ties is Ties.RANDOM and policy.placement in BY_SCORE
+    if policy.placement in (Placement.RANDOM, Placement.TOPOLOGY) or by_chance:
+        return
+    pieces = np.flatnonzero((jobs.rest_gpus > 0) & ~hopeless)
+    shapes, first = np.unique(of_job[pieces], return_index=True)
+    for shape, job in zip(shapes.tolist(), pieces[first].tolist(), strict=True):
+        if not fits_alone(
+            world.nodes, world.buckets, world.shadow, world.shapes, world.classes, world.held,
+            world.rows, world.runs, world.book, rules, job, -2 - shape,
+        ):  # fmt: skip
+            alike = of_job == shape
+            hopeless[alike] = True
+            world.rows.shape[alike] = -1
 
 
 def _runs(jobs: Jobs, rules: Rules) -> Runs:

@@ -50,6 +50,11 @@ def remove(ranks: Ranks, rank: int) -> None:
 
 
 @leaf
+def holds(ranks: Ranks, rank: int) -> bool:
+    return (ranks.low[rank >> 6] >> (rank & 63)) & 1 != 0  # type: ignore[no-any-return]
+
+
+@leaf
 def next_rank(ranks: Ranks, rank: int) -> int:
     """The lowest rank in the set that is at least `rank`, or NONE."""
     at = rank >> 6

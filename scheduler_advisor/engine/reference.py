@@ -11,11 +11,21 @@ from dataclasses import dataclass, field
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit, OutageKind, Scope
-from scheduler_advisor.engine.policy import Backfill, Order, Policy
+from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy, Ties
 from scheduler_advisor.engine.reference_holding import held_so_far, release
 from scheduler_advisor.engine.reference_passes import compress, run_pass
-from scheduler_advisor.engine.reference_world import FULL, Held, Job, Need, Placed, Space, jobs_of
+from scheduler_advisor.engine.reference_world import (
+    FULL,
+    Held,
+    Job,
+    Placed,
+    Space,
+    jobs_of,
+    place,
+)
 from scheduler_advisor.engine.shapes import fitted
+
+MOST_TURNS = 3  # times that a job gives up while nothing else happens
 
 
 @dataclass
@@ -50,6 +60,8 @@ class World:
     overhead: dict[int, int] = field(default_factory=dict)
     preempted: dict[int, int] = field(default_factory=dict)
     holding: int = 0
+    news: int = 0  # what happened, jobs giving up apart
+    gave: dict[int, tuple[int, int]] = field(default_factory=dict)
     component: dict[int, int] = field(default_factory=dict)
 
     # -- who may start ---------------------------------------------------------------------
@@ -114,6 +126,7 @@ class World:
     def start(self, job: Job, placed: Placed) -> None:
         """The job runs from now; its tasks are already taken from the nodes."""
         wall = self._wall(job)
+        self.news += 1
         job.starts.append(self.now)
         job.placed = placed
         believed = self.believed(job)
@@ -141,6 +154,7 @@ class World:
         _, write, restore, writes = self._costs(run.job)
         self.overhead[run.job.index] += restore + writes * write
         run.job.left = 0
+        self.news += 1
         run.job.ends.append(self.now)
         self._leave(run)
         if self.policy.backfill is Backfill.CONSERVATIVE_COMPRESS:
@@ -264,13 +278,11 @@ def components(jobs: list[Job]) -> dict[int, int]:
 def never(world: World, job: Job) -> bool:
     """Too big for the empty cluster, or over a limit that binds it alone."""
     spaces = {node: world.spaces[node] for node in job.nodes}
-    counts = {}
-    for need in {*job.needs}:
-        counts[need] = sum(
-            min(space.count(need), 1) if job.distinct else space.count(need)
-            for space in spaces.values()
-        )
-    if not _enough(job, counts):
+    tasks = [need for need in job.needs if not need.rest]
+    room = [space.count(tasks[0]) for space in spaces.values()] if tasks else []
+    if sum(min(one, 1) if job.distinct else one for one in room) < len(tasks):
+        return True
+    if not side_by_side(world, job, spaces):
         return True
     if (
         not world.cluster.total_gpus * FULL - size_milli(world.jobs, job.index)
@@ -284,13 +296,27 @@ def never(world: World, job: Job) -> bool:
     return any(world._over(limit, job) for limit in world.cluster.limits)
 
 
-def _enough(job: Job, counts: dict[Need, int]) -> bool:
-    """The rest asks for less than the others, so a node counted for them serves it too."""
-    main = [need for need in job.needs if not need.rest]
-    if main and counts[main[0]] < len(main):
-        return False
-    rest = [need for need in job.needs if need.rest]
-    return not rest or counts[rest[0]] >= len(main) + 1
+def side_by_side(world: World, job: Job, spaces: dict[int, Space]) -> bool:
+    """Does a job of tasks and a rest fit on the empty cluster, all of them side by side? As the
+    policy would place it; where chance decides, if there is any way at all."""
+    rest = next((need for need in job.needs if need.rest), None)
+    if rest is None:
+        return True
+    chance = world.policy.placement_ties is Ties.RANDOM and job.scoring is not None
+    if world.policy.placement is not Placement.RANDOM and not chance:
+        empty = {node: space.copy() for node, space in spaces.items()}
+        return place(job, empty, world.policy) is not None
+    for host in spaces:
+        beside = {node: space.copy() for node, space in spaces.items()}
+        if not beside[host].fits(rest):
+            continue
+        beside[host].take(rest)
+        if job.distinct:
+            del beside[host]
+        room = [one.count(job.needs[0]) for one in beside.values()]
+        if sum(min(one, 1) if job.distinct else one for one in room) >= len(job.needs) - 1:
+            return True
+    return False
 
 
 def _loop(world: World, jobs: list[Job]) -> None:
@@ -319,6 +345,7 @@ def _loop(world: World, jobs: list[Job]) -> None:
         for index in ready():
             if waiting[index] <= world.now:
                 world.queue.append(world.all[index])
+                world.news += waiting[index] == world.now
                 del waiting[index]
         run_pass(world)
     for index in world.holders:
@@ -330,7 +357,9 @@ def _edges(world: World) -> list[int]:
     edges = [at for rule in world.cluster.reservations for at in (rule.start_at, rule.end_at)]
     edges += [start for start, _ in world.planned.values()]
     if timeout := world.policy.gang_timeout_s:
-        edges += [since + timeout for since in world.holders.values()]
+        edges += [
+            since + timeout for index, since in world.holders.items() if may_give_up(world, index)
+        ]
     return edges
 
 
@@ -352,6 +381,7 @@ def _outages(cluster: Cluster) -> Iterator[tuple[int, int, int, bool]]:
 
 
 def _outage(world: World, down: int, node: int, kills: bool) -> None:
+    world.news += 1
     world.down[node] = world.down.get(node, 0) + (1 if down else -1)
     world.planned.clear()
     if down and kills:
@@ -366,10 +396,18 @@ def _holds(world: World, index: int, node: int) -> bool:
     return any(at == node for at, _ in world.all[index].placed)
 
 
+def may_give_up(world: World, index: int) -> bool:
+    """Three times at most while nothing else happens: more of the same changes nothing."""
+    times, since_news = world.gave.get(index, (0, world.news))
+    return since_news != world.news or times < MOST_TURNS
+
+
 def _give_up(world: World) -> None:
     timeout = world.policy.gang_timeout_s
     for index, since in sorted(world.holders.items()):
-        if timeout and since + timeout <= world.now:
+        if timeout and since + timeout <= world.now and may_give_up(world, index):
+            times, since_news = world.gave.get(index, (0, world.news))
+            world.gave[index] = (times + 1 if since_news == world.news else 1, world.news)
             release(world, index)
             job = world.all[index]
             job.key = (*job.key[:2], world.now, job.index)

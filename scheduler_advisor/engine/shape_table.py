@@ -65,7 +65,7 @@ def _fits(shapes: Any, member: Any, kinds: Any, fits: Any) -> None:
         mem = shapes[at, S_MEM]
         flags = shapes[at, S_FLAGS]
         main = 0
-        last = 0
+        beside = -(1 << 60)  # by how much a node's room for tasks shrinks beside the rest
         for kind in range(len(kinds)):
             if member[shapes[at, S_CLASS], kinds[kind, 0]] == 0:
                 continue
@@ -76,19 +76,16 @@ def _fits(shapes: Any, member: Any, kinds: Any, fits: Any) -> None:
                 need = 1
             cpus = kinds[kind, 2]
             mems = kinds[kind, 3]
-            main += kinds[kind, 4] * tasks_in(gpus, cpus, mems, 0, need, cpu, mem, flags)
-            last += kinds[kind, 4] * tasks_in(
-                kinds[kind, 1],
-                cpus,
-                mems,
-                0,
-                shapes[at, S_REST_GPU],
-                shapes[at, S_REST_CPU],
-                shapes[at, S_REST_MEM],
-                flags,
-            )
+            here = tasks_in(gpus, cpus, mems, 0, need, cpu, mem, flags)
+            main += kinds[kind, 4] * here
+            gpus = kinds[kind, 1] - shapes[at, S_REST_GPU]
+            cpus -= shapes[at, S_REST_CPU]
+            mems -= shapes[at, S_REST_MEM]
+            if gpus >= 0 and cpus >= 0 and mems >= 0:
+                left = 0 if flags else tasks_in(gpus, cpus, mems, 1, need, cpu, mem, flags)
+                beside = max(beside, left - here)
         tasks = shapes[at, S_TASKS]
-        fits[at] = main >= tasks and (shapes[at, S_REST_GPU] == 0 or last >= tasks + 1)
+        fits[at] = main >= tasks and (shapes[at, S_REST_GPU] == 0 or main + beside >= tasks)
 
 
 def hopeless_shapes(cluster: Cluster, groups: Groups, shapes: Ints) -> NDArray[np.bool_]:

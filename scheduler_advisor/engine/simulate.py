@@ -136,6 +136,7 @@ def _outcome(
         preemptions=preempted,
         place_start=ready.world.rows.place,
         place_node=ready.world.book.node,
+        place_gpu=ready.world.book.gpu if ready.rules.shares else None,
         deadlocks=tuple(
             Deadlock(at, count, held / WHOLE) for at, count, held in deadlocks.tolist()
         ),

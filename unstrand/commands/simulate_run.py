@@ -19,6 +19,7 @@ from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.outcome import STATES, Outcome
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
+from scheduler_advisor.replay_detail import detailed
 from scheduler_advisor.replay_summary import migrations_of, summarised
 from unstrand.commands.progress import working
 from unstrand.commands.replay_source import ReplayInput, ReplaySource, replay_input
@@ -62,6 +63,7 @@ def simulate_to_files(
     if out is not None:
         write_result(out, rows(outcome))
     if summary is not None:
+        document |= detailed(outcome)
         write_result(summary, json.dumps(document, indent=2) + "\n")
     wait = document["wait_s"]
     yield (

@@ -124,6 +124,15 @@ def test_removing_a_job_never_makes_fifo_on_a_pool_start_another_later():
         ).all()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_twice_the_gpus_never_raises_the_mean_wait_of_fifo_on_a_pool(seed):
+    """On a pool there is no packing: in order, without backfill, no start can come later."""
+    jobs = work(seed)
+    one, twice = (simulate(jobs, Cluster.pool(gpus), preset("fifo")) for gpus in (32, 64))
+    assert twice.wait.mean() < one.wait.mean()
+    assert (twice.start <= one.start).all()
+
+
 def test_the_ledger_of_a_replay_adds_up_to_the_cluster_at_every_instant():
     outcome = simulate(work(7), Cluster.uniform(6, 8), preset("fifo"))
     samples = sample_ledger(outcome, 300)

@@ -27,7 +27,6 @@ from scheduler_advisor.engine import (
     Ties,
     simulate,
 )
-from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.reference import reference
 
 pytestmark = pytest.mark.prove
@@ -377,15 +376,46 @@ def test_no_jobs_at_all(policy):
     assert len(outcome.start) == 0
 
 
-def test_a_gang_that_gives_up_is_refused_where_it_could_do_so_for_ever():
-    jobs = Jobs.build(submit=np.zeros(1, np.int64), run=np.ones(1, np.int64), gpus=np.ones(1, int))
+def test_a_gang_that_never_fits_again_gives_up_three_times_and_then_holds():
+    """One of two nodes fails for good while the gang of both is due: nothing else happens."""
+    jobs = Jobs.build(submit=[5], run=[9], gpus=[8])
     cluster = Cluster.uniform(2, 4)
     policy = Policy(gang=False, gang_timeout_s=3)
     down = replace(cluster, outages=(Outage(cluster.names[0], 0, None, OutageKind.FAIL),))
-    with pytest.raises(PolicyError, match="knows no outages"):
-        simulate(jobs, down, policy)
-    with pytest.raises(PolicyError, match="keeps no headroom"):
-        simulate(jobs, replace(cluster, headroom_gpus=1), policy)
+    same(jobs, down, policy)
+    outcome = simulate(jobs, down, policy)
+    assert outcome.state.tolist() == [1]  # pending
+    assert outcome.last_instant == 5 + 3 * 3
+    back = replace(cluster, outages=(Outage(cluster.names[0], 0, 50, OutageKind.FAIL),))
+    same(jobs, back, policy)
+    assert simulate(jobs, back, policy).start.tolist() == [50]
+
+
+def test_tasks_and_a_rest_that_fit_only_apart_are_unplaceable_and_block_nobody():
+    """4 + 1 GPUs on one node of 4 where the feature is: each fits, never side by side."""
+    jobs = Jobs.build(submit=[0, 1], run=[9, 9], gpus=[5, 2], features=["f", ""])
+    cluster = replace(
+        Cluster.uniform(3, 4),
+        gpus=np.array([4, 0, 1]),
+        features=(frozenset({"f"}), frozenset(), frozenset()),
+    )
+    for placement in ("best-fit", "worst-fit", "random", "fgd"):
+        for backfill in ("none", "easy"):
+            policy = Policy(placement=Placement(placement), backfill=Backfill(backfill))
+            same(jobs, cluster, policy)
+            outcome = simulate(jobs, cluster, policy)
+            assert outcome.state.tolist() == [2, 0]
+            assert outcome.start[1] == 1
+
+
+def test_a_child_that_is_due_when_its_parent_ends_is_queued_once():
+    jobs = Jobs.build(submit=[0, 0], run=[5, 7], gpus=[1, 1], eligible=[0, 5], parent_of=[(1, 0)])
+    for policy in (Policy(), Policy(gang=False), Policy(backfill=Backfill.CONSERVATIVE)):
+        outcome = simulate(jobs, Cluster.uniform(1, 1), policy)
+        assert outcome.start.tolist() == [0, 5]
+        assert outcome.starts.tolist() == [1, 1]
+        assert outcome.queue_s == 0
+        assert outcome.held_gpu_s == 12
 
 
 @MANY
@@ -394,8 +424,8 @@ def test_gang_off_holds_and_deadlocks(data):
     rich = data.draw(st.booleans())
     cluster = data.draw(nodes_of(rich=rich))
     jobs = data.draw(jobs_of(rich=rich, shares=rich))
-    jobs, cluster = data.draw(ruled(jobs, cluster, headroom=False))
-    cluster = replace(cluster, reservations=())
+    jobs, cluster = data.draw(ruled(jobs, cluster, headroom=True))
+    cluster = replace(cluster, reservations=(), outages=data.draw(outages(cluster)))
     chosen = data.draw(policies((Backfill.NONE, Backfill.GREEDY)))
     chosen = replace(chosen, gang=False, gang_timeout_s=data.draw(st.sampled_from([0, 3, 9])))
     same(jobs, cluster, chosen)
