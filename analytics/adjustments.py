@@ -12,6 +12,7 @@ from typing import Any
 from analytics.audit import note
 from analytics.currencies import is_currency
 from analytics.errors import AdjustmentError
+from analytics.money import text
 from analytics.months import Month
 from analytics.org import UNMAPPED, folded
 from analytics.window import Window
@@ -73,7 +74,7 @@ class Adjustment:
             **{name: getattr(self, name) for name in names[:1]},
             "month": str(self.month),
             **{name: getattr(self, name) for name in names[1:4]},
-            "amount": f"{self.amount:f}",
+            "amount": text(self.amount),
             **{name: getattr(self, name) for name in names[4:]},
             "state": self.state,
         }
@@ -139,7 +140,7 @@ def put_adjustment(work: Work, wanted: Adjustment, *, at: datetime) -> Adjustmen
 
 def _told(row: dict[str, Any]) -> str:
     where = "platform" if row["team"] is None else row["team"]
-    return f"{row['kind']} {row['amount']:f} {row['currency']} {where} {row['month']:%Y-%m}"
+    return f"{row['kind']} {text(row['amount'])} {row['currency']} {where} {row['month']:%Y-%m}"
 
 
 def decide(

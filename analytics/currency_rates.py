@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from analytics.audit import note
+from analytics.book import Book
 from analytics.currencies import is_currency
 from analytics.errors import PriceError
 from analytics.sheet import decimal_cell, read_sheet
@@ -16,6 +16,10 @@ from analytics.window import parse_time
 from collector.store import Work
 
 _MOST = Decimal("100000000")
+RATES = Book(
+    "currency_rate", "rate", ("from_currency", "to_currency", "effective_from"), ("rate",),
+    PriceError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,55 +76,17 @@ def _from_row(row: dict[str, str], name: str) -> CurrencyRate:
 
 def load_rates(
     work: Work,
-    rates: Iterable[CurrencyRate],
+    rows: Iterable[CurrencyRate],
     *,
     at: datetime,
     actor: str,
     correct: bool = False,
 ) -> int:
-    """Put rates into the book and return how many were new.
-
-    Raises PriceError where a rate of the same pair and start says something else, unless
-    ``correct``: the old one is then retired, and the log says so.
-    """
-    have = {_key(row): row for row in rate_rows(work)}
-    new: list[CurrencyRate] = []
-    for rate in rates:
-        key = (rate.from_currency, rate.to_currency, rate.effective_from)
-        old = have.get(key)
-        if old is not None and old["rate"] == rate.rate:
-            continue
-        if old is not None:
-            if not correct:
-                raise PriceError(
-                    f"rate {key[0]} to {key[1]} from {key[2].isoformat()} is {old['rate']:f} "
-                    f"already ({old['source']}): correct it with --correct if it was wrong"
-                )
-            work.execute(
-                "UPDATE currency_rate SET retired_at = ? WHERE retired_at IS NULL "
-                "AND from_currency = ? AND to_currency = ? AND effective_from = ?",
-                [at, *key],
-            )
-        have[key] = {"rate": rate.rate, "source": rate.source}
-        note(
-            work, at, actor, "rate.load", f"{key[0]}/{key[1]}", reason=rate.source,
-            before=None if old is None else f"{old['rate']:f}",
-            after=f"{rate.rate:f} from {key[2].isoformat()}",
-        )  # fmt: skip
-        new.append(rate)
-    names = ("from_currency", "to_currency", "rate", "effective_from", "source")
-    columns: dict[str, list[object]] = {n: [getattr(rate, n) for rate in new] for n in names}
-    work.append("currency_rate", columns | {"loaded_at": [at] * len(new)})
-    return len(new)
-
-
-def _key(row: dict[str, Any]) -> tuple[str, str, datetime]:
-    return (row["from_currency"], row["to_currency"], row["effective_from"])
+    """Put rates into the book and return how many were new; see `Book.load`."""
+    found = [asdict(rate) for rate in rows]
+    return RATES.load(work, found, at=at, actor=actor, correct=correct)
 
 
 def rate_rows(work: Work) -> list[dict[str, Any]]:
     """Every rate in force, by pair and start."""
-    return work.rows(
-        "SELECT from_currency, to_currency, rate, effective_from, source FROM currency_rate "
-        "WHERE retired_at IS NULL ORDER BY from_currency, to_currency, effective_from, rate"
-    )
+    return RATES.rows(work)

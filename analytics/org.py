@@ -3,6 +3,7 @@ centre."""
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -119,6 +120,15 @@ def load_mappings(
 def mapping_rows(work: Work) -> list[dict[str, Any]]:
     """The whole map."""
     return work.rows("SELECT * FROM org_map ORDER BY ALL")
+
+
+def map_version(work: Work) -> str:
+    """A hash of the whole map."""
+    owners = work.value(
+        "SELECT string_agg(concat_ws('/', key_kind, key_value, team, project, ratio_ppm, "
+        "valid_from), ';' ORDER BY key_kind, key_value, team, project, valid_from) FROM org_map"
+    )
+    return hashlib.sha256(str(owners).encode()).hexdigest()[:16]
 
 
 def _identity(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -158,6 +158,13 @@ class WhoPays:
                     table[name] = Payer.CAUSER
         return table
 
+    def since(self, name: str, at: datetime) -> dict[str, Any]:
+        """Since when the table says this, and who said so; None and `default` for a default."""
+        for row in reversed(self._rows):
+            if row["effective_from"] <= at and row["class"] == name:
+                return {"effective_from": row["effective_from"], "source": row["source"]}
+        return {"effective_from": None, "source": "default"}
+
     def unallocated(self, at: datetime) -> Unallocated:
         """Who bears what the table leaves with the platform."""
         found = Unallocated.PLATFORM
@@ -165,3 +172,16 @@ class WhoPays:
             if row["effective_from"] <= at and row["class"] == UNALLOCATED:
                 found = Unallocated(row["payer"])
         return found
+
+
+def who_pays_rows(work: Work, at: datetime) -> list[dict[str, Any]]:
+    """The whole table as it holds at an instant, in the shape of the settings' rows."""
+    table = WhoPays.load(work)
+    found: list[tuple[str, str]] = [
+        (name.value, payer.value) for name, payer in table.at(at).items()
+    ]
+    found.append((UNALLOCATED, table.unallocated(at).value))
+    return [
+        {"key": f"who pays: {name}", "value": payer, "cluster": None, **table.since(name, at)}
+        for name, payer in found
+    ]

@@ -10,6 +10,7 @@ from decimal import Decimal
 from analytics.errors import ClosedDayError
 from analytics.ledger.classes import RULES_VERSION, LedgerClass, Overlay
 from analytics.ledger.freshness import stale_hours
+from analytics.org import map_version
 from analytics.window import Window
 from collector.store import Store, Work
 
@@ -30,6 +31,12 @@ class ClosedDay:
     day: date
     coverage_ratio: Decimal
     ledger_hash: str
+
+    def to_dict(self) -> dict[str, str]:
+        return {
+            "cluster": self.cluster, "day": self.day.isoformat(),
+            "coverage_ratio": str(self.coverage_ratio), "ledger_hash": self.ledger_hash,
+        }  # fmt: skip
 
 
 def day_window(day: date) -> Window:
@@ -140,15 +147,11 @@ def _row(
     prices = work.value(
         "SELECT string_agg(price_id ORDER BY price_id) FROM price WHERE retired_at IS NULL"
     )
-    owners = work.value(
-        "SELECT string_agg(concat_ws('/', key_kind, key_value, team, project, ratio_ppm, "
-        "valid_from), ';' ORDER BY key_kind, key_value, team, project, valid_from) FROM org_map"
-    )
     return {
         "cluster": [cluster], "day": [day], "closed_at": [now], "closed_by": [actor],
         "coverage_ratio": [coverage], "ledger_hash": [digest], "rules_version": [RULES_VERSION],
         "price_hash": [hashlib.sha256(str(prices).encode()).hexdigest()[:16]],
-        "org_hash": [hashlib.sha256(str(owners).encode()).hexdigest()[:16]],
+        "org_hash": [map_version(work)],
     }  # fmt: skip
 
 

@@ -116,7 +116,15 @@ def settings_at(work: Work, cluster: str, at: datetime) -> LedgerSettings:
     """The settings in force at ``at``; the cluster's own row wins over a general one."""
     rows = work.rows(
         "SELECT key, value FROM ledger_setting WHERE (cluster = ? OR cluster IS NULL) "
-        "AND effective_from <= ? ORDER BY (cluster IS NOT NULL), effective_from, value",
+        "AND effective_from <= ? ORDER BY (cluster IS NOT NULL), effective_from, rowid",
         [cluster, at],
     )
     return LedgerSettings(**{row["key"]: _parse(row["key"], row["value"]) for row in rows})
+
+
+def setting_rows(work: Work) -> list[dict[str, Any]]:
+    """Everything that was set, by key and start."""
+    return work.rows(
+        "SELECT key, value, cluster, effective_from, source FROM ledger_setting "
+        "ORDER BY key, cluster NULLS FIRST, effective_from, rowid"
+    )

@@ -52,7 +52,7 @@ def adjusted(
             found.lines.append(_line(entry, window, currency, rates, found.remarks))
         waiting += entry.state == "pending"
     if waiting:
-        found.remarks.append(f"{waiting} adjustments wait for approval and do not count yet")
+        found.remarks.append(f"adjustments that wait for approval and do not count yet: {waiting}")
     return found
 
 

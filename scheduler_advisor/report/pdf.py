@@ -8,7 +8,12 @@ from scheduler_advisor.report.html import report_html
 
 
 def report_pdf(report: WeeklyReport, language: str = "en") -> bytes:
-    """The page with everything unfolded, on A4.
+    """The page with everything unfolded, on A4; see `page_pdf`."""
+    return page_pdf(report_html(report, language, unfolded=True))
+
+
+def page_pdf(page: str) -> bytes:
+    """An HTML page that carries all that it shows, on A4.
 
     Raises ReportError where the extra or the libraries that it draws with are missing.
     """
@@ -19,8 +24,7 @@ def report_pdf(report: WeeklyReport, language: str = "en") -> bytes:
             "PDF needs the extra `report` (pip install 'unstrand[report]') and the Pango library "
             f"of the system: {error}"
         ) from error
-    page = HTML(string=report_html(report, language, unfolded=True), url_fetcher=_refuse)
-    return bytes(page.write_pdf())
+    return bytes(HTML(string=page, url_fetcher=_refuse).write_pdf())
 
 
 def _refuse(url: str, *_: object, **__: object) -> dict[str, object]:

@@ -51,7 +51,7 @@ def test_an_adjustment_counts_from_its_approval_beside_the_rows_and_in_none(lab)
     assert (entry.adjustment_id, entry.team, entry.state) == ("A-0001", "Vision", "pending")
     before = month_report(lab)
     assert (before.adjustments, before.adjusted_cost) == ([], before.total["cost"])
-    assert "1 adjustments wait for approval" in before.remarks[-1]
+    assert "do not count yet: 1" in before.remarks[-1]
     settle(lab, entry)
     after = month_report(lab)
     assert after.rows == before.rows
@@ -127,7 +127,7 @@ def test_the_log_tells_who_entered_and_who_approved(lab):
     assert [(row["action"], row["actor"]) for row in rows] == [
         ("adjustment.add", "ada"), ("adjustment.approve", "bob"),
     ]  # fmt: skip
-    assert "credit -5.000000 USD Vision 2026-10" in rows[0]["after_value"]
+    assert "credit -5.00 USD Vision 2026-10" in rows[0]["after_value"]
     assert rows[1]["reason"] == "checked with the node's log"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fastapi import Depends, FastAPI
 
 from unstrand.api import (
+    adjustments,
     advice,
     backup,
     books,
@@ -18,6 +19,9 @@ from unstrand.api import (
     ingest,
     measurements,
     reports,
+    rules,
+    sheet_books,
+    statements,
     status,
 )
 from unstrand.api.limits import limited
@@ -39,9 +43,9 @@ def api_app(service: Service) -> FastAPI:
     app.state.service = service
     errors.install(app)
     turn = [Depends(limited())]
-    for questions in (reports, measurements, advice, health, cluster):
+    for questions in (reports, statements, measurements, advice, health, cluster):
         app.include_router(questions.router, dependencies=turn)
-    for part in (status, ingest, books, imports, backup):
+    for part in (status, ingest, books, sheet_books, rules, adjustments, imports, backup):
         app.include_router(part.router)
     docs.install(app)
     return app

@@ -7,8 +7,11 @@ from importlib.metadata import version
 import typer
 
 from unstrand.commands import (
+    adjust,
     advise,
     agent,
+    audit,
+    close,
     demo,
     doctor,
     import_facts,
@@ -20,7 +23,10 @@ from unstrand.commands import (
     pack,
     price,
     report,
+    setting,
+    sheet_books,
     simulate,
+    statement,
     store_file,
     stranding,
     sweep,
@@ -59,7 +65,13 @@ app.command("agent")(agent.agent)
 app.command("agent-token")(agent.agent_token)
 app.add_typer(report.report_app, name="report")
 app.add_typer(price.price_app, name="price")
+sheet_books.register(price.price_app)
 app.add_typer(org.org_app, name="org")
+app.add_typer(setting.setting_app, name="setting")
+app.add_typer(adjust.adjust_app, name="adjust")
+app.command("audit")(audit.audit)
+app.command("statement")(statement.statement)
+app.command("close")(close.close)
 app.add_typer(import_facts.import_app, name="import")
 import_facts.import_app.command("trace")(import_trace.trace)
 app.command("pack")(pack.pack)

@@ -63,6 +63,11 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="Settings in TOML; the environment wins."),
 ]
+By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="NAME", help="Who does this. Default: the user of this machine."),
+]
+MonthName = Annotated[str, typer.Option("--month", metavar="YYYY-MM", help="A calendar month.")]
 TimeZone = Annotated[
     str,
     typer.Option("--time-zone", metavar="ZONE", help="Where days, weeks and months begin."),

@@ -46,8 +46,8 @@ def fetch(asked: Asked, path: str, answer: Answer, **parameters: object) -> Any:
     return ask(
         server,
         path,
-        since=_iso(asked.since),
-        until=_iso(asked.until),
+        since=iso(asked.since),
+        until=iso(asked.until),
         tz=asked.time_zone,
         cluster=asked.cluster,
         **parameters,
@@ -90,7 +90,8 @@ def asked_window(store: Store, asked: Asked) -> Window:
     return window
 
 
-def _iso(at: datetime | None) -> str | None:
+def iso(at: datetime | None) -> str | None:
+    """A time as requests carry it."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")
 
 

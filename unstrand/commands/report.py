@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import typer
@@ -158,6 +159,22 @@ def notes(document: Document) -> list[str]:
         f"coverage  {'not known' if coverage is None else f'{coverage:.2%}'} of GPU-time",
         f"prices    {document['price_book'] or 'none'}",
         *(f"remark    {remark}" for remark in document.get("remarks", ())),
+        *_adjusted(document),
         f"identity  {identity['gpu_seconds_difference']} GPU-seconds, "
         f"{identity['cost_difference']} {currency}".rstrip(),
     ]
+
+
+def _adjusted(document: Document) -> list[str]:
+    """Adjustments, each in a line of its own, and the total with them."""
+    lines = document.get("adjustments", ())
+    told = [
+        f"adjusted  {a['adjustment_id']} {a['month']} {a['team'] or 'platform'}: {a['kind']} "
+        f"{a['amount']} {a['currency']}, {a['reason']} (approved by {a['approved_by']})"
+        for a in lines
+    ]
+    if lines:
+        cost, currency = document["adjusted_cost"], document["currency"]
+        whole = "not known" if cost is None else f"{Decimal(cost):,.2f} {currency}"
+        told.append(f"adjusted  total with adjustments {whole}")
+    return told

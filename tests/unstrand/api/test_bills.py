@@ -1,0 +1,147 @@
+"""Bills over HTTP: the same as over the analytics, written by the writer, refused in one shape."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+from datetime import timedelta
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from analytics.months import Month
+from analytics.statements import Asked, statements
+from collector.store import Store
+from unstrand.api.app import api_app
+from unstrand.service.core import Service
+
+OCTOBER = {"month": "2026-10"}
+CREDIT = {"month": "2026-10", "team": "language", "kind": "credit", "amount": "-2.50",
+          "reason": "slow", "author": "ada"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory, site):
+    """The small site's file, built once."""
+    return site.create(tmp_path_factory.mktemp("bills") / "site.duckdb")
+
+
+@pytest.fixture
+def store(filled, tmp_path, site):
+    """A copy of it that a test may change."""
+    with Store.open(shutil.copy(filled, tmp_path / "s.duckdb"), clock=lambda: site.UNTIL) as own:
+        yield own
+
+
+@pytest.fixture
+def running(store, site):
+    """The small site in a service whose writer runs, at a time when the month is over."""
+    service = Service.over(store, lambda: site.UNTIL + timedelta(days=9))
+    service.writer.start()
+    yield api_app(service)
+    service.writer.stop()
+
+
+@pytest.fixture
+def ask(running: FastAPI):
+    """``ask("POST", path, json=...)``, answered in this process."""
+
+    def call(method, path, **options) -> httpx.Response:
+        async def one():
+            transport = httpx.ASGITransport(running, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as c:
+                return await c.request(method, path, **options)
+
+        return asyncio.run(one())
+
+    return call
+
+
+def test_statements_are_those_of_the_analytics(ask, store, site):
+    now = site.UNTIL + timedelta(days=9)
+    wanted = statements(store, Asked(Month(2026, 10)), now=now)
+    answer = ask("GET", "/statements", params=OCTOBER | {"forms": "csv"}).json()["statements"]
+    assert [{**one, "files": {}} for one in answer] == [
+        {**statement.with_id(), "files": {}} for statement in wanted
+    ]
+    text = base64.b64decode(answer[0]["files"]["statement-language-2026-10.csv"]).decode()
+    assert wanted[0].statement_id in text
+    cost = ask("GET", "/report/cost", params={"since": "2026-10-01", "until": "2026-11-01"}).json()
+    rows = {row["team"]: float(row["cost"]) for row in cost["rows"]}
+    for one in answer:
+        assert abs(float(one["gpu_time"]) - rows[one["team"]]) < 0.01
+
+
+def test_an_adjustment_is_entered_decided_and_logged(ask):
+    entered = ask("POST", "/adjustments", json=CREDIT).json()
+    assert (entered["adjustment_id"], entered["state"]) == ("A-0001", "pending")
+    own = ask("POST", "/adjustments/A-0001", json={"approve": True, "actor": "ada"})
+    assert own.status_code == 400
+    assert "somebody else" in own.json()["error"]["remedy"] + own.json()["error"]["what"]
+    done = ask("POST", "/adjustments/A-0001", json={"approve": True, "actor": "bob"})
+    assert done.json()["state"] == "approved"
+    bill = ask("GET", "/statements", params=OCTOBER | {"team": "language"}).json()
+    (one,) = bill["statements"]
+    assert float(one["total"]) == pytest.approx(float(one["gpu_time"]) - 2.5)
+    listed = ask("GET", "/adjustments", params=OCTOBER).json()
+    assert [row["adjustment_id"] for row in listed] == ["A-0001"]
+    log = ask("GET", "/audit", params={"action": "adjustment"}).json()
+    assert [row["actor"] for row in log] == ["ada", "bob"]
+
+
+def test_books_are_loaded_and_corrected(ask):
+    sheet = {"text": "from_currency,to_currency,rate,effective_from\nUSD,EUR,0.5,2026-01-01\n"}
+    assert ask("POST", "/rates", json=sheet).json() == {"rows": 1, "new": 1}
+    wrong = {"text": sheet["text"].replace("0.5", "0.7")}
+    assert "0.5 already" in str(ask("POST", "/rates", json=wrong).json())
+    assert ask("POST", "/rates", json=wrong | {"correct": True}).json()["new"] == 1
+    assert [float(row["rate"]) for row in ask("GET", "/rates").json()] == [0.7]
+    for name in ("commitments", "overhead", "carbon"):
+        assert ask("GET", f"/{name}").json() == []
+
+
+def test_settings_and_payers_are_set_and_listed(ask):
+    wish = {"class": "unallocated", "payer": "use", "since": "2026-11-05", "actor": "ada"}
+    assert ask("POST", "/who-pays", json=wish).status_code == 200
+    setting = {"key": "headroom_gpus", "value": "2", "since": "2026-11-05"}
+    assert ask("POST", "/settings", json=setting).status_code == 200
+    rows = {row["key"]: row["value"] for row in ask("GET", "/settings").json()}
+    assert (rows["who pays: unallocated"], rows["headroom_gpus"]) == ("use", "2")
+
+
+def test_a_day_is_closed_and_then_refuses_rules_of_before(ask, site):
+    closed = ask("POST", "/close", json={"day": "2026-10-20", "cluster": site.CLUSTER}).json()
+    assert (closed["day"], closed["cluster"]) == ("2026-10-20", "small")
+    wish = {"class": "lost", "payer": "platform", "since": "2026-10-20"}
+    assert "is closed" in str(ask("POST", "/who-pays", json=wish).json())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "word"),
+    [
+        ("GET", "/statements", {"params": {"month": "2026-13"}}, "write 2026-10"),
+        ("GET", "/statements", {"params": OCTOBER | {"team": "x"}}, "no team"),
+        ("GET", "/statements", {"params": OCTOBER | {"team": "x", "platform": "1"}}, "one of them"),
+        ("GET", "/statements", {"params": OCTOBER | {"forms": "docx"}}, "docx"),
+        ("GET", "/statements", {"params": OCTOBER | {"cluster": "x"}}, "no cluster"),
+        ("GET", "/statements", {"params": {}}, "month"),
+        ("POST", "/adjustments", {"json": CREDIT | {"amount": "2.50"}}, "below 0"),
+        ("POST", "/adjustments", {"json": CREDIT | {"amount": "much"}}, "no number"),
+        ("POST", "/adjustments", {"json": CREDIT | {"team": "lang"}}, "there is language"),
+        ("POST", "/adjustments/A-9", {"json": {"approve": True, "actor": "b"}}, "A-9"),
+        ("GET", "/adjustments", {"params": {"month": "x"}}, "write 2026-10"),
+        ("GET", "/audit", {"params": {"since": "x"}}, "no time"),
+        ("POST", "/rates", {"json": {"text": "a,b\n"}}, "lacks"),
+        ("POST", "/close", {"json": {"day": "x", "cluster": "small"}}, "no day"),
+        ("POST", "/close", {"json": {"day": "2026-10-20", "cluster": "x"}}, "no cluster"),
+        ("POST", "/settings", {"json": {"key": "x", "value": "1", "since": "2026-11-05"}}, "x"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_the_one_shape(ask, method, path, content, word):
+    answer = ask(method, path, **content)
+    assert answer.status_code in (400, 404), answer.text
+    error = answer.json()["error"]
+    assert set(error) == {"what", "where", "remedy"}
+    assert word in f"{error['what']} {error['remedy']} {error['where']}"
