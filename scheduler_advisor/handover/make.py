@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.handover.change import Change
@@ -11,9 +12,10 @@ from scheduler_advisor.handover.kubernetes.kueue import to_kueue
 from scheduler_advisor.handover.kubernetes.volcano import to_volcano
 from scheduler_advisor.handover.site import NOTHING, Beside, Site
 from scheduler_advisor.handover.slurm.make import to_slurm
-from scheduler_advisor.handover.steps import Handover, Scheduler
+from scheduler_advisor.handover.steps import Handover, Remark, Scheduler
 from scheduler_advisor.handover.yarn.make import to_yarn
 
+_NOTHING = "nothing is to be set: it is so already, or its part is off"
 _TO: Mapping[Scheduler, Callable[[Change, Site, Beside], Handover]] = {
     Scheduler.SLURM: to_slurm,
     Scheduler.KUEUE: to_kueue,
@@ -36,4 +38,8 @@ def for_change(
 
 def of_change(scheduler: Scheduler, change: Change, site: Site, beside: Beside) -> Handover:
     """The same of a set of keys."""
-    return _TO[scheduler](change, site, beside)
+    made = _TO[scheduler](change, site, beside)
+    silent = set(change.changed) - set(made.modelled)
+    if silent and made.empty and not made.cannot and not made.remarks:
+        return replace(made, remarks=tuple(Remark(key, _NOTHING) for key in sorted(silent)))
+    return made

@@ -7,20 +7,26 @@ from typing import Any
 from scheduler_advisor.handover.change import Change
 from scheduler_advisor.handover.draft import Draft
 from scheduler_advisor.handover.kubernetes import nodes
+from scheduler_advisor.handover.kubernetes.kueue_queues import (
+    API,
+    all_queues,
+    cohort_of,
+    flavor_of,
+    put_or_drop,
+    queues,
+    set_quota,
+)
 from scheduler_advisor.handover.kubernetes.objects import (
     CONFIG_NAME,
-    GPU,
-    Body,
     Objects,
-    clean,
     made,
 )
-from scheduler_advisor.handover.queues import Queue, queues_of
+from scheduler_advisor.handover.queues import Queue
 from scheduler_advisor.handover.site import NOTHING, Beside, Site
 from scheduler_advisor.handover.steps import Handover, Run, Scheduler
 
-API, CONFIG_API = "kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta2"
-FILE, COHORT, FLAVOR, TOPOLOGY = "kueue.yaml", "unstrand", "gpu", "unstrand"
+CONFIG_API = "config.kueue.x-k8s.io/v1beta2"
+FILE, TOPOLOGY = "kueue.yaml", "unstrand"
 _ADMITS = "Kueue admits by quota and leaves the nodes to the scheduler of the pods"
 _PRIORITY = "Kueue orders by WorkloadPriorityClass, then by age"
 
@@ -31,7 +37,7 @@ def to_kueue(change: Change, site: Site, beside: Beside) -> Handover:
     objects = Objects(text, FILE)
     if text is None:
         before = Draft(Change({}, change.before), site, NOTHING)
-        _queues(before, objects)
+        queues(before, objects)
         _parts(before, objects)
         objects.assume()
     draft = Draft(change, site, beside)
@@ -55,86 +61,13 @@ def to_kueue(change: Change, site: Site, beside: Beside) -> Handover:
 
 def _parts(draft: Draft, objects: Objects) -> list[Run]:
     if draft.take("quota"):
-        _queues(draft, objects)
+        queues(draft, objects)
     _order(draft, objects)
     _backfill(draft, objects)
     _preemption(draft, objects)
     _headroom(draft, objects)
     _gang(draft, objects)
     return _network(draft, objects)
-
-
-def _all(objects: Objects) -> list[Body]:
-    return objects.of_kind("ClusterQueue")
-
-
-def _queues(draft: Draft, objects: Objects) -> None:
-    """A ClusterQueue per queue in one cohort; a parent is a Cohort; without queues one for all."""
-    flavor = made(API, "ResourceFlavor", FLAVOR, {})
-    wanted = queues_of(draft.change.after)
-    parents = {queue.parent for queue in wanted.values() if queue.parent}
-    single = {"cluster": Queue("cluster", draft.site.gpus, None, 1, None, "")}
-    _drop_gone(draft, objects, {clean(name) for name in (wanted or single)})
-    objects.put(flavor)
-    for name in sorted(parents):
-        objects.put(made(API, "Cohort", clean(name), {}))
-        top = wanted[name].parent if name in wanted else ""
-        objects.get("Cohort", clean(name))["spec"] = {"parentName": clean(top) if top else COHORT}  # type: ignore[index]
-    for name, queue in (wanted or single).items():
-        if name in parents:
-            continue
-        body = objects.put(made(API, "ClusterQueue", clean(name), {"namespaceSelector": {}}))
-        _quota(body["spec"], queue, alone=not wanted)
-    if parents:
-        draft.remark("quota.queues", "quotas of a queue with queues below it are the sum of theirs")
-    for body in _all(objects) if draft.changes("quota.strict") else []:
-        _set(
-            body["spec"],
-            "queueingStrategy",
-            "StrictFIFO" if draft.text("quota.strict") == "True" else None,
-        )
-    _reclaim(draft, objects)
-
-
-def _drop_gone(draft: Draft, objects: Objects, names: set[str]) -> None:
-    ours = {clean(name) for name in queues_of(draft.change.before)}
-    for body in _all(objects):
-        name = body["metadata"]["name"]
-        if name in ours - names:
-            objects.drop("ClusterQueue", name)
-
-
-def _quota(spec: Body, queue: Queue, alone: bool) -> None:
-    if not alone:
-        spec["cohortName"] = clean(queue.parent) if queue.parent else COHORT
-    groups = spec.setdefault("resourceGroups", [])
-    group = next((one for one in groups if GPU in one.get("coveredResources", [])), None)
-    if group is None:
-        flavor = {"name": FLAVOR, "resources": [{"name": GPU, "nominalQuota": 0}]}
-        group = {"coveredResources": [GPU], "flavors": [flavor]}
-        groups.append(group)
-    quota = next(one for one in group["flavors"][0]["resources"] if one["name"] == GPU)
-    quota["nominalQuota"] = queue.guarantee
-    over = None if queue.maximum is None or alone else queue.maximum - queue.guarantee
-    _set(quota, "borrowingLimit", over)
-    _set(quota, "lendingLimit", None if alone else queue.lend)
-    _set(spec, "fairSharing", {"weight": str(queue.weight)} if queue.weight != 1 else None)
-
-
-def _reclaim(draft: Draft, objects: Objects) -> None:
-    mode = draft.text("quota.reclaim", "none")
-    for body in _all(objects):
-        rules = body["spec"].setdefault("preemption", {})
-        _set(rules, "reclaimWithinCohort", None if mode == "none" else "Any")
-        if not rules:
-            del body["spec"]["preemption"]
-    if mode == "loose":
-        draft.remark(
-            "quota.reclaim",
-            "Kueue takes from queues above their nominal quota, down to"
-            " it: that is strict; it has no loose reclaim",
-        )
-    draft.always("quota.reclaim_to", "guarantee", "Kueue reclaims the nominal quota")
 
 
 def _order(draft: Draft, objects: Objects) -> None:
@@ -160,8 +93,8 @@ def _order(draft: Draft, objects: Objects) -> None:
 def _backfill(draft: Draft, objects: Objects) -> None:
     if draft.take("backfill"):
         kind = draft.text("backfill", "none")
-        for body in _all(objects):
-            _set(body["spec"], "queueingStrategy", "StrictFIFO" if kind == "none" else None)
+        for body in all_queues(objects):
+            put_or_drop(body["spec"], "queueingStrategy", "StrictFIFO" if kind == "none" else None)
         if kind in ("easy", "conservative", "conservative-compress"):
             draft.refuse(
                 "backfill",
@@ -184,7 +117,7 @@ def _fair(draft: Draft, objects: Objects, kind: str) -> None:
             "usageHalfLifeTime": f"{half_life}s",
             "usageSamplingInterval": f"{draft.number('fairshare.period_s', 300)}s",
         }
-        for body in _all(objects):
+        for body in all_queues(objects):
             body["spec"]["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
     draft.remark("order", "usage over time orders the local queues within a ClusterQueue")
     draft.always("fairshare.entitlement", "weight", "Kueue shares by weight")
@@ -195,9 +128,9 @@ def _preemption(draft: Draft, objects: Objects) -> None:
         return
     on = draft.text("preemption", "none") != "none"
     cohort = on and draft.text("preemption.reach", "cluster") == "cluster"
-    for body in _all(objects):
+    for body in all_queues(objects):
         rules = body["spec"].setdefault("preemption", {})
-        _set(rules, "withinClusterQueue", "LowerPriority" if on else None)
+        put_or_drop(rules, "withinClusterQueue", "LowerPriority" if on else None)
         if cohort and "cohortName" in body["spec"]:
             rules.setdefault("reclaimWithinCohort", "LowerPriority")
             rules["borrowWithinCohort"] = {"policy": "LowerPriority"}
@@ -235,8 +168,8 @@ def _headroom(draft: Draft, objects: Objects) -> None:
         objects.drop("ClusterQueue", name)
         return
     body = objects.put(made(API, "ClusterQueue", name, {"namespaceSelector": {}}))
-    body["spec"]["cohortName"] = COHORT
-    _quota(body["spec"], Queue(name, kept, kept, 1, 0, ""), alone=False)
+    place = (flavor_of(objects), cohort_of(objects))
+    set_quota(body["spec"], Queue(name, kept, kept, 1, 0, ""), place)
     draft.remark(
         "headroom_gpus",
         f"{kept} GPUs of quota that nobody may borrow, for urgent jobs"
@@ -281,7 +214,7 @@ def _topology(draft: Draft, objects: Objects) -> list[Run]:
         return []
     rows = [{"nodeLabel": one} for one in found]
     objects.put(made(API, "Topology", TOPOLOGY, {"levels": rows}))
-    objects.put(made(API, "ResourceFlavor", FLAVOR, {}))
+    flavor_of(objects)
     for flavor in objects.of_kind("ResourceFlavor"):
         flavor["spec"]["topologyName"] = TOPOLOGY
         flavor["spec"].setdefault("nodeLabels", {"nvidia.com/gpu.present": "true"})
@@ -307,10 +240,3 @@ def _rest(draft: Draft) -> None:
             " time-slicing and MPS settings",
         )
     draft.rest()
-
-
-def _set(table: Body, key: str, value: object) -> None:
-    if value is None:
-        table.pop(key, None)
-    else:
-        table[key] = value
