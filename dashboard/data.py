@@ -19,6 +19,7 @@ from analytics.health import conflicts as conflict_facts
 from analytics.health import gaps as gap_facts
 from analytics.health import sources as source_facts
 from analytics.health import span as span_facts
+from analytics.questions.blast_radius import Blast, blast_radius
 from analytics.questions.device_health import NodeHealth, device_health
 from analytics.questions.fleet_map import FleetCell, fleet_map
 from analytics.questions.job_causes import JobCause, job_causes
@@ -26,6 +27,8 @@ from analytics.questions.job_samples import JobSample, job_samples
 from analytics.questions.jobs import JobRecord
 from analytics.questions.jobs import jobs as job_records
 from analytics.questions.mig_layout import MigInstance, mig_layout
+from analytics.questions.network_by_rack import RackHour, network_by_rack
+from analytics.questions.nvlink_islands import Island, nvlink_islands
 from analytics.questions.queue_at import QueuedJob, queue_at
 from analytics.questions.run_owners import RunOwner, run_owners
 from analytics.reports.stranding_at import Shape, StartAnswer, stranding_at
@@ -226,6 +229,24 @@ def node_health(path: str, window: Window, cluster: str | None) -> list[NodeHeal
 def mig(path: str, at: datetime, cluster: str | None) -> list[MigInstance]:
     """How boards were cut into MIG instances."""
     return mig_layout(store_at(path), at, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def islands(path: str, at: datetime, cluster: str | None) -> list[Island]:
+    """Which GPUs reach each other over NVLink, with their traffic in the hour before."""
+    return nvlink_islands(store_at(path), at, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def network(path: str, window: Window, cluster: str | None) -> list[RackHour]:
+    """How crowded each rack's network is, hour by hour."""
+    return network_by_rack(store_at(path), window, cluster)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def blast(path: str, at: datetime, cluster: str | None) -> list[Blast]:
+    """What would stop if a part of the cluster failed at ``at``."""
+    return blast_radius(store_at(path), at, cluster)
 
 
 def _shown(report: reports.Report) -> Report:

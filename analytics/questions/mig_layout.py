@@ -11,17 +11,23 @@ from collector.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigInstance:
-    """One instance; ``gpu_slices`` and ``placement_start`` None = the source does not say."""
+    """One instance; ``gpu_slices`` and ``placement_start`` None = the source does not say.
+
+    ``placement_start`` counts the board's memory slices. Compute instances of one GPU instance
+    share its place and memory. ``mem_total_mib`` is that of the board.
+    """
 
     cluster: str
     node: str
     gpu_uuid: str
     mig_uuid: str
     profile: str | None
+    gpu_instance_id: int | None
     gpu_slices: int | None
     mem_mib: int | None
     placement_start: int | None
     gpu_model: str | None
+    mem_total_mib: int | None
 
 
 def mig_layout(store: Store, at: datetime, cluster: str | None = None) -> list[MigInstance]:

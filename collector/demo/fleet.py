@@ -32,9 +32,10 @@ class GpuKind:
     mem_mib: int
     idle_w: float
     busy_w: float
+    nvlinks: int = 0  # each to a switch
 
 
-A100 = GpuKind("A100-40", "NVIDIA A100-SXM4-40GB", 40960, 55.0, 400.0)
+A100 = GpuKind("A100-40", "NVIDIA A100-SXM4-40GB", 40960, 55.0, 400.0, nvlinks=12)
 T4 = GpuKind("T4", "Tesla T4", 15360, 10.0, 70.0)
 
 

@@ -46,7 +46,27 @@ def device_columns() -> dict[str, dict[str, list[object]]]:
         "valid_from": [SINCE] * len(slots),
         "source": [SOURCE] * len(slots),
     }
-    return {"device": device, "device_seen": seen}
+    return {"device": device, "device_seen": seen, "nvlink": _links()}
+
+
+def _links() -> dict[str, list[object]]:
+    """`nvlink`: every link of an A100 goes to a switch, so that its node is one island."""
+    ends = [
+        (node, index, link)
+        for node in FLEET
+        for index in range(node.gpus)
+        for link in range(node.kind.nvlinks)
+    ]
+    return {
+        "cluster": [CLUSTER] * len(ends),
+        "node": [node.name for node, _, _ in ends],
+        "gpu_uuid": [node.uuid(index) for node, index, _ in ends],
+        "link": [link for _, _, link in ends],
+        "remote_type": ["switch"] * len(ends),
+        "version": [3] * len(ends),
+        "valid_from": [SINCE] * len(ends),
+        "source": [SOURCE] * len(ends),
+    }
 
 
 def jobs(runs: Sequence[DemoRun]) -> Iterator[Job]:

@@ -9,12 +9,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collector.demo.fleet import CLUSTER, FLEET, SAMPLE_STEP_S, SINCE, UNTIL, DemoNode, seconds
+from collector.demo.fleet import (
+    CLUSTER,
+    FLEET,
+    SAMPLE_STEP_S,
+    SINCE,
+    UNTIL,
+    DemoNode,
+    GpuKind,
+    seconds,
+)
 from collector.demo.jobs import DemoRun
 from collector.demo.planted import PLANTED
 from collector.demo.records import SOURCE
 
 HOST_STEP_S = 900
+_NVLINK_BYTES_PER_S = 90e9  # of one busy A100, each way; its twelve links carry 300 GB/s
+_STORAGE_BYTES_PER_S = 0.12e9  # of a node that reads its data
+_GRADIENT_BYTES_PER_S = 1.5e9  # of one busy GPU whose job is on several nodes
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.int64]
 _FIRST, _LAST = seconds(SINCE), seconds(UNTIL)
@@ -46,6 +58,7 @@ def samples(rng: np.random.Generator, runs: Sequence[DemoRun], *, faults: bool) 
     power_w = idle_w + (busy_w - idle_w) * util**0.8 + rng.normal(0, 1.5, util.shape)
     energy_mj = np.cumsum(np.rint(power_w * 1000 * SAMPLE_STEP_S), axis=1)
     measured = _measured(at, [FLEET[node] for node, _ in slots], faults=faults)
+    nvlink = pa.array(_nvlink(kinds, runs, holder, util)[measured], from_pandas=True)
     rows, columns = np.nonzero(measured)
     held = holder[measured]
     node_of = np.array([node for node, _ in slots], dtype=np.int32)[rows]
@@ -60,11 +73,22 @@ def samples(rng: np.random.Generator, runs: Sequence[DemoRun], *, faults: bool) 
         "mem_total_mib": np.broadcast_to(mem_mib, util.shape)[measured],
         "power_mw": np.rint(power_w[measured] * 1000),
         "energy_mj": energy_mj[measured],
+        "nvlink_tx_bytes": nvlink,
+        "nvlink_rx_bytes": nvlink,
         "temperature_c": np.rint(31 + 40 * util[measured]),
         "sm_clock_mhz": np.where(held >= 0, 1410.0, 210.0),
         "ecc_uncorrected": np.zeros(len(rows), dtype=np.int64),
         "processes": (held >= 0).astype(np.int32),
     }
+
+
+def _nvlink(
+    kinds: Sequence[GpuKind], runs: Sequence[DemoRun], holder: Indexes, util: Floats
+) -> Floats:
+    """Bytes so far: GPUs of a job that has several on a node talk while they work."""
+    several = _per_run([float(run.job.gpus > 1) for run in runs], holder, 0.0)
+    sent = np.cumsum(np.rint(util * several * _NVLINK_BYTES_PER_S * SAMPLE_STEP_S), axis=1)
+    return np.where(np.array([kind.nvlinks > 0 for kind in kinds])[:, None], sent, np.nan)
 
 
 def host_samples(runs: Sequence[DemoRun], *, faults: bool) -> dict[str, Any]:
@@ -77,7 +101,9 @@ def host_samples(runs: Sequence[DemoRun], *, faults: bool) -> dict[str, Any]:
     np.add.at(node_cpu, (node_of, column), cpu)
     np.add.at(node_mem, (node_of, column), mem)
     nodes, columns = (part.ravel() for part in np.indices(shape))
+    network = _network(runs, at).ravel()
     everything = {
+        "net": np.concatenate([network, np.full(run_of.size, np.nan)]),
         "node": np.concatenate([nodes, node_of]).astype(np.int32),
         "column": np.concatenate([columns, column]),
         "run": np.concatenate([np.full(nodes.size, -1), run_of]),
@@ -102,6 +128,8 @@ def _host_columns(
     return {
         **_keys(node, at[rows["column"]], HOST_STEP_S),
         "run_id": _named([r.run_id for r in runs], run),
+        "net_rx_bytes": pa.array(rows["net"], from_pandas=True),
+        "net_tx_bytes": pa.array(rows["net"], from_pandas=True),
         "cpu_used": np.round(rows["cpu"], 2),
         "cpus": cpus.astype(np.int32),
         "mem_used_mib": np.rint(rows["mem"]),
@@ -109,6 +137,19 @@ def _host_columns(
         # Tasks start to wait for a CPU once nine in ten are busy.
         "cpu_pressure_ratio": np.round(np.clip((busy - 0.9) * 4, 0, 1), 3),
     }
+
+
+def _network(runs: Sequence[DemoRun], at: Indexes) -> Floats:
+    """Bytes so far through each node's network: storage always, gradients of jobs over nodes."""
+    rates = np.full((len(FLEET), len(at)), _STORAGE_BYTES_PER_S)
+    for run in runs:
+        if run.start is None or len(run.placement) == 1:
+            continue
+        first, after = np.searchsorted(at, [run.start, _end(run)], side="right")
+        for node, gpus in run.placement:
+            each = _GRADIENT_BYTES_PER_S * run.job.activity
+            rates[node, first:after] += each * len(gpus)
+    return np.cumsum(np.rint(rates * HOST_STEP_S), axis=1)
 
 
 def _run_host(index: int, run: DemoRun, at: Indexes) -> tuple[NDArray[Any], ...]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from analytics.window import Window
 from dashboard import data
-from dashboard.fleet import answer_text, fleet_chart, health_table, mig_boards
+from dashboard.fleet import (
+    answer_text,
+    blast_table,
+    fleet_chart,
+    health_table,
+    mig_boards,
+    nvlink_islands,
+    rack_network,
+)
 from dashboard.fleet.map import step_hours
 from dashboard.frame import answer, open_page
 from dashboard.instant import asked_moment
@@ -21,4 +29,8 @@ answer(answer_text(cells, words), page, report.coverage_ratio, report.price_book
 fleet_chart(page, cells, step_h)
 broken_list(page)
 health_table(page, data.node_health(page.path, window, view.cluster))
-mig_boards(page, data.mig(page.path, asked_moment(page), view.cluster))
+at = asked_moment(page)
+blast_table(page, data.blast(page.path, at, view.cluster))
+mig_boards(page, data.mig(page.path, at, view.cluster))
+nvlink_islands(page, data.islands(page.path, at, view.cluster))
+rack_network(page, data.network(page.path, window, view.cluster))

@@ -8,12 +8,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
+from analytics.questions.blast_radius import Blast, blast_radius
 from analytics.questions.device_health import NodeHealth, device_health
 from analytics.questions.fleet_map import FleetCell, fleet_map
 from analytics.questions.job_causes import JobCause, job_causes
 from analytics.questions.job_samples import JobSample, job_samples
 from analytics.questions.jobs import JobRecord, jobs
 from analytics.questions.mig_layout import MigInstance, mig_layout
+from analytics.questions.network_by_rack import RackHour, network_by_rack
+from analytics.questions.nvlink_islands import Island, nvlink_islands
 from analytics.questions.queue_at import queue_at
 from analytics.reports.stranding_at import Shape, stranding_at
 from unstrand.api.query import (
@@ -77,6 +80,31 @@ def mig(request: Request, query: Annotated[InstantQuery, Query()]) -> list[MigIn
     store = service_of(request).store
     known_cluster(store, query.cluster)
     return mig_layout(store, asked_instant(store, query.cluster, query.at, WHERE_AT), query.cluster)
+
+
+@router.get("/nvlink")
+def nvlink(request: Request, query: Annotated[InstantQuery, Query()]) -> list[Island]:
+    """Which GPUs reached each other over NVLink, and what they moved in the hour before."""
+    store = service_of(request).store
+    known_cluster(store, query.cluster)
+    at = asked_instant(store, query.cluster, query.at, WHERE_AT)
+    return nvlink_islands(store, at, query.cluster)
+
+
+@router.get("/network")
+def network(request: Request, query: Annotated[WindowQuery, Query()]) -> list[RackHour]:
+    """How crowded each rack's network was, hour by hour, over the last week of the window."""
+    store = service_of(request).store
+    return network_by_rack(store, asked_window(store, query), query.cluster)
+
+
+@router.get("/blast-radius")
+def blast(request: Request, query: Annotated[InstantQuery, Query()]) -> list[Blast]:
+    """What would have stopped if a node, rack, leaf or spine had failed at an instant."""
+    store = service_of(request).store
+    known_cluster(store, query.cluster)
+    at = asked_instant(store, query.cluster, query.at, WHERE_AT)
+    return blast_radius(store, at, query.cluster)
 
 
 @router.get("/jobs")
