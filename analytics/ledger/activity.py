@@ -31,7 +31,8 @@ SELECT epoch_us(ts) AS ts, step_s, coalesce(util_ratio, -1) AS util, hash(node) 
   coalesce(mem_used_mib, -1) AS used, coalesce(mem_total_mib, -1) AS total,
   CASE WHEN nvlink_tx_bytes IS NULL AND pcie_tx_bytes IS NULL THEN -1.0
     ELSE coalesce(nvlink_tx_bytes, 0) + coalesce(nvlink_rx_bytes, 0)
-      + coalesce(pcie_tx_bytes, 0) + coalesce(pcie_rx_bytes, 0) END AS link
+      + coalesce(pcie_tx_bytes, 0) + coalesce(pcie_rx_bytes, 0) END AS link,
+  coalesce(processes, -1) AS processes
 FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"""
 _SORTED = " ORDER BY hash(node), unit, idx, ts, util"
 
@@ -50,13 +51,15 @@ class Spans:
 @dataclass(slots=True)
 class Measured:
     """Per part: measured us, active ppm x us, measured us beyond what the part can hold, us in
-    which it is suspected to hang, and untouched memory in ppm x us."""
+    which it is suspected to hang, untouched memory in ppm x us, and us of the suspected in which a
+    GPU has no process while others of its gang have."""
 
     time: Array
     active: Array
     over: Array
     hang: Array
     untouched: Array
+    no_process: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +75,29 @@ class Source:
     """Hash of the GPU's name, and when it was broken."""
 
 
-def measured(source: Source, spans: Spans, most: Array) -> Measured:
-    """What the samples say of each part; ``most`` = what a part can hold."""
-    sums = np.zeros((5, most.shape[0]), np.int64)
+def measured(source: Source, spans: Spans, most: Array, gang: Array) -> Measured:
+    """What the samples say of each part; ``most`` = what a part can hold, ``gang`` = a number that
+    parts of one run in one slice share."""
+    sums = np.zeros((6, most.shape[0]), np.int64)
     if spans.table.shape[0]:
         rows = _read(source, spans.table, ordered=False)
         if rows is None:
             rows = _read(source, spans.table, ordered=True)
         if rows is not None and rows.shape[0]:
+            _suspect_absent(rows, gang)
             m.add_up(rows[np.lexsort((rows[:, 1], rows[:, 0]))], most, sums)
     return Measured(*sums)
+
+
+def _suspect_absent(rows: Array, gang: Array) -> None:
+    """A device without a process, while others of its run have some, is suspected all its time; the
+    last column becomes that time."""
+    most = np.full(int(gang.max()) + 1, -1, np.int64)
+    of = gang[rows[:, 0]]
+    np.maximum.at(most, of, rows[:, 6])
+    absent = (rows[:, 6] == 0) & (most[of] > 0)
+    rows[:, 4] = np.where(absent, rows[:, 2], rows[:, 4])
+    rows[:, 6] = np.where(absent, rows[:, 2], 0)
 
 
 def _batches(source: Source, ordered: bool) -> Iterator[m.Batch]:
@@ -158,5 +174,5 @@ def _last(devices: Array, spans: Array) -> Array:
     """What devices measured of the span that they are still in."""
     place = np.flatnonzero(devices[:, m.V_SPAN] >= 0)
     mine = devices[place]
-    amounts = mine[:, [m.V_TIME, m.V_ACTIVE, m.V_HANG, m.V_PEAK]]
+    amounts = mine[:, [m.V_TIME, m.V_ACTIVE, m.V_HANG, m.V_PEAK, m.V_PROCESSES]]
     return np.column_stack([spans[mine[:, m.V_SPAN], m.S_PART], place, amounts])

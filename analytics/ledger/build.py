@@ -63,7 +63,7 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
     _write(work, cluster, (since, until), computed, hashes)
     if not gone:
         _write_activity(work, cluster, (since, until), computed)
-    rows = computed.rows.num_rows
+    rows = int(computed.rows.num_rows)
     if closed:
         rows = post_corrections(work, cluster, (since, until))
     add_up_by_holder(work, cluster, (since, until))
@@ -106,7 +106,7 @@ def _write(
 ) -> None:
     for table in ("ledger_hour", "ledger_cause"):
         work.execute(f"DELETE FROM {table} WHERE {_IN_WINDOW}", [*span, cluster])  # noqa: S608 - our own names
-    for table in ("ledger_conflict", "ledger_build"):
+    for table in ("ledger_conflict", "ledger_build", "ledger_evidence"):
         work.execute(
             f"DELETE FROM {table} WHERE hour >= ? AND hour < ? AND cluster = ?",  # noqa: S608 - our own names
             [*span, cluster],
@@ -114,6 +114,7 @@ def _write(
     work.append("ledger_hour", computed.rows)
     work.append("ledger_cause", computed.causes)
     work.append("ledger_conflict", _conflicts(cluster, computed.conflicts))
+    work.append("ledger_evidence", computed.evidence)
     _write_profiles(work, cluster, computed)
     hours = sorted(hashes)
     by_day = {profile.day: profile.profile_hash for profile in computed.profiles}

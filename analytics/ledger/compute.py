@@ -22,6 +22,7 @@ from analytics.ledger.events import (
     reservation_events,
     running_events,
 )
+from analytics.ledger.evidence import evidence_table
 from analytics.ledger.facts import load
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.frame import Frame
@@ -56,6 +57,7 @@ class Computed:
     rows: pa.Table
     causes: pa.Table
     activity: pa.Table
+    evidence: pa.Table
     conflicts: list[Conflict]
     profiles: list[DemandProfile]
     settings: LedgerSettings
@@ -85,16 +87,18 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     host = host_shares(facts, fleet)
     rest, found, pending = _sweep(frame, host, broken.loose, since - lead)
     inside = frame.held = _clipped(held, since)
-    inside.pieces = mark_thrown(inside.pieces, durable_points(work, facts))
+    points = durable_points(work, facts, settings)
+    inside.pieces = mark_thrown(inside.pieces, points)
     parts = cut_and_measure(frame, broken.all, settings)
     recall(work, cluster, fleet, inside.pieces, parts, gone)
     busy = held_rows(inside, parts, settings.hang_least_s * US)
-    left = remainders(facts, fleet, inside, broken.all, bounds, busy.shared)
+    left, geometry = remainders(frame, broken.all, busy.shared)
     _check(frame, busy, rest, left)
     return Computed(
         rows=rows_table(frame, busy, rest, left),
-        causes=causes(frame, found, pending, host, busy, []),
+        causes=causes(frame, found, pending, host, busy, geometry),
         activity=activity_table(cluster, fleet, inside.pieces, parts),
+        evidence=evidence_table(frame, busy, points),
         conflicts=inside.conflicts,
         profiles=profiles,
         settings=settings,

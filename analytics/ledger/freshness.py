@@ -10,6 +10,7 @@ import hashlib
 from collections import defaultdict
 from datetime import datetime, timedelta
 
+from analytics.ledger.checkpoints import LEARNT_OVER_DAYS
 from analytics.ledger.classes import RULES_VERSION
 from analytics.ledger.lost import THROWN_STATES
 from analytics.ledger.profile import demand_profile
@@ -38,7 +39,7 @@ SELECT h, hash(r.run_id, r.job_id, r.user_name, r.account, r.project, r.partitio
   least(greatest(coalesce(eligible_at, r.submit_at), h), h + INTERVAL 1 HOUR),
   least(greatest(coalesce(start_at, 'infinity'), h), h + INTERVAL 1 HOUR),
   least(greatest(coalesce(end_at, last_known_at, 'infinity'), h), h + INTERVAL 1 HOUR),
-  CASE WHEN state IN ({_THROWN}) THEN (state, start_at, end_at) END,
+  CASE WHEN state IN ({_THROWN}) THEN (state, start_at, end_at, j.labels, j.name) END,
   j.req_nodes, j.req_gpus, j.req_gpu_model, j.req_cpus, j.req_mem_mib, j.limit_s, j.topology,
   j.partitions) AS x
 FROM hours JOIN job_run r ON r.cluster = ? AND coalesce(eligible_at, r.submit_at) < h + INTERVAL 1
@@ -52,6 +53,15 @@ SELECT h, hash(e.run_id, e.job_id, e.ts) AS x FROM hours JOIN job_run r ON r.clu
 JOIN event e ON e.cluster = r.cluster AND e.kind = 'checkpoint_end' AND e.ts BETWEEN r.start_at AND
 r.end_at
   AND (e.run_id = r.run_id OR e.job_id = r.job_id)"""  # noqa: S608 - our own names
+
+# Marks of any job may tell how often a thrown run's class writes a checkpoint.
+_LEARNT = f"""
+WITH thrown AS (
+  SELECT DISTINCT h, r.cluster, r.end_at FROM hours JOIN job_run r ON r.cluster = ?
+    AND r.state IN ({_THROWN}) AND r.start_at < h + INTERVAL 1 HOUR AND r.end_at > h)
+SELECT h, hash(e.run_id, e.job_id, e.ts) AS x FROM thrown
+JOIN event e ON e.cluster = thrown.cluster AND e.kind = 'checkpoint_end'
+  AND e.ts BETWEEN thrown.end_at - INTERVAL {LEARNT_OVER_DAYS} DAY AND thrown.end_at"""  # noqa: S608 - our own names
 
 _PARTS = {
     "node": _interval(
@@ -68,7 +78,7 @@ _PARTS = {
     "reservation": _interval("reservation", "name, node, gpus, accounts", "since", "until"),
     "window": _interval("fact_window", "kind, node", "since", "until", "AND kind = 'scheduler'"),
     "mig": _interval(
-        "mig_instance", "node, gpu_uuid, mig_uuid, profile, gpu_slices, placement_start",
+        "mig_instance", "node, gpu_uuid, mig_uuid, profile, gpu_slices, mem_mib, placement_start",
         "valid_from", "valid_to",
     ),
     "fatal": "SELECT h, hash(node, gpu_uuid, run_id, job_id, ts) AS x FROM hours JOIN event "
@@ -76,6 +86,9 @@ _PARTS = {
     "seen": "SELECT h, hash(node, gpu_uuid, valid_to) AS x FROM hours JOIN device_seen "
     "ON cluster = ? AND valid_to > h AND valid_to < h + INTERVAL 1 HOUR",
     "checkpoint": _CHECKPOINT,
+    "learnt": _LEARNT,
+    "declared": "SELECT h, hash(account, job_name, interval_s, effective_from) AS x FROM hours "
+    "JOIN checkpoint_interval ON (cluster = ? OR cluster IS NULL)",
     "queue": "SELECT h, hash(q.ts, job_id, priority, reason, nodes, gpus, gpus_per_node, "
     "cpus, mem_mib, gpu_model, partition, topology) AS x FROM hours "
     "JOIN queue_snapshot q ON cluster = ? "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from analytics.ledger.facts import Facts
+from analytics.ledger.checkpoints import Intervals
+from analytics.ledger.facts import Facts, Run
 from analytics.ledger.held import Piece
+from analytics.ledger.settings import LedgerSettings
 from analytics.window import from_us
 from collector.store import Work
 
@@ -14,13 +15,20 @@ THROWN_STATES = frozenset({"PREEMPTED", "NODE_FAIL", "REQUEUED"})
 KEPT, LOST, POSSIBLY = range(3)
 """What became of a piece's active time: kept, known to be thrown away, or nobody can tell."""
 
-_MARKS = """
-SELECT DISTINCT e.run_id, e.job_id, epoch_us(e.ts) AS t FROM event e
-WHERE e.cluster = ? AND e.kind = 'checkpoint_end' AND e.ts < ? ORDER BY t"""
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """Until when a run's work is safe (None = nobody can tell), and how that is known: mark,
+    declared, learnt or none."""
+
+    t: int | None
+    evidence: str
+    text: str
 
 
-def durable_points(work: Work, facts: Facts) -> dict[str, int | None]:
-    """Per run that threw work away: until when its work is safe; None = there is no evidence."""
+def durable_points(work: Work, facts: Facts, settings: LedgerSettings) -> dict[str, Durable]:
+    """Per run that threw work away: its last checkpoint by its own marks, else by the interval that
+    is declared for such jobs or that their marks show. Without any of these nobody can tell."""
     thrown = {
         run.run_id: run
         for run in facts.runs.values()
@@ -28,29 +36,34 @@ def durable_points(work: Work, facts: Facts) -> dict[str, int | None]:
     }
     if not thrown:
         return {}
-    marks: dict[str, list[int]] = defaultdict(list)
-    for mark in work.rows(
-        _MARKS, [facts.cluster, from_us(max(r.t1 or 0 for r in thrown.values()))]
-    ):
-        marks[f"run {mark['run_id']}" if mark["run_id"] else f"job {mark['job_id']}"].append(
-            mark["t"]
+    intervals = Intervals.load(work, facts.cluster, list(thrown.values()), settings)
+    return {run_id: _durable(run, intervals) for run_id, run in thrown.items()}
+
+
+def _durable(run: Run, intervals: Intervals) -> Durable:
+    t0, t1 = run.t0 or 0, run.t1 or 0
+    inside = [t for t in intervals.marks_of(run) if t0 <= t <= t1]
+    if inside:
+        return Durable(
+            max(inside), "mark", f"checkpoint at {from_us(max(inside)):%Y-%m-%d %H:%M:%S}"
         )
-    points: dict[str, int | None] = {}
-    for run_id, run in thrown.items():
-        known = marks[f"run {run_id}"] + marks[f"job {run.job_id}"]
-        inside = [t for t in known if (run.t0 or 0) <= t <= (run.t1 or 0)]
-        points[run_id] = max(inside, default=None)
-    return points
+    known = intervals.interval_of(run)
+    if known is None:
+        return Durable(None, "none", "no checkpoint is known: at most all of it")
+    step, evidence, text = known
+    return Durable(t0 + (t1 - t0) // step * step, evidence, text)
 
 
-def mark_thrown(pieces: list[Piece], points: dict[str, int | None]) -> list[Piece]:
+def mark_thrown(pieces: list[Piece], points: dict[str, Durable]) -> list[Piece]:
     """Split pieces at the last durable point of their run."""
+    if not points:
+        return pieces
     result: list[Piece] = []
     for piece in pieces:
         if piece.run_id not in points:
             result.append(piece)
             continue
-        durable = points[piece.run_id]
+        durable = points[piece.run_id].t
         if durable is None:
             result.append(replace(piece, thrown=POSSIBLY))
             continue

@@ -34,6 +34,7 @@ class Parts:
     over: Array
     hang: Array
     untouched: Array
+    no_process: Array
 
 
 def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettings) -> Parts:
@@ -49,10 +50,11 @@ def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettin
     since, until = int(bounds[0]), int(bounds[-1])
     silent = list(zip(code, named, strict=True))
     source = Source(work, frame.facts.cluster, since, until, settings, silent)
-    found = measured(source, spans, (end - begin) * gpus[which])
+    gang = columns.run[which] * bounds.shape[0] + slot
+    found = measured(source, spans, (end - begin) * gpus[which], gang)
     return Parts(
         columns, which, slot, begin, end, found.time, found.active, found.over, found.hang,
-        found.untouched,
+        found.untouched, found.no_process,
     )  # fmt: skip
 
 
@@ -130,6 +132,7 @@ class Row:
     possibly: int = 0
     contested: int = 0
     hang: int = 0
+    no_process: int = 0
     untouched: int = 0
 
 

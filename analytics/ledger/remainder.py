@@ -10,46 +10,72 @@ from analytics.ledger.broken import Breakage
 from analytics.ledger.classes import NOT_HELD, LedgerClass
 from analytics.ledger.events import spans_of
 from analytics.ledger.facts import Facts
-from analytics.ledger.fleet import FAILED_STATES, Fleet
-from analytics.ledger.held import Held, Piece
-from analytics.ledger.kernel.state import Array
+from analytics.ledger.fleet import FAILED_STATES
+from analytics.ledger.frame import Frame
+from analytics.ledger.geometry import Boards
+from analytics.ledger.held import Piece
+from analytics.ledger.split import split
 
-Left = dict[tuple[int, str, int], dict[LedgerClass, int]]
+Place = tuple[int, str, int]
+"""pool, gpu, slot."""
+Left = dict[Place, dict[LedgerClass, int]]
 """Per (pool, gpu, slot) the micro-GPU-seconds of each class."""
 
 
+Blamed = list[tuple[tuple[int, int, str, str, str, str | None], int]]
+"""(pool, slot, class, role, rule, run) and GPU time, as `causes` takes them."""
+
+
 def remainders(
-    facts: Facts,
-    fleet: Fleet,
-    held: Held,
-    broken: list[Breakage],
-    bounds: Array,
-    shared: dict[tuple[int, str, int], int],
-) -> Left:
+    frame: Frame, broken: list[Breakage], shared: dict[tuple[int, str, int], int]
+) -> tuple[Left, Blamed]:
     """Classes of the unassigned part of each shared GPU; with the runs' rows they make the GPU
-    whole."""
-    boards: dict[tuple[int, str], list[Piece]] = defaultdict(list)
+    whole. And who strands slices that fit no profile any more: by what they hold of the board."""
+    facts, fleet, held = frame.facts, frame.fleet, frame.held
+    pieces_of: dict[tuple[int, str], list[Piece]] = defaultdict(list)
     for piece in held.pieces:
         if piece.gpu is not None:
-            boards[piece.pool, piece.gpu].append(piece)
-    exact: dict[tuple[int, str, int], dict[LedgerClass, int]] = defaultdict(
-        lambda: defaultdict(int)
-    )
-    whole: dict[tuple[int, str, int], int] = defaultdict(int)
-    edges = bounds.tolist()
-    for pool, gpu in sorted({(pool, gpu) for pool, gpu, _ in shared}):
-        node = fleet.pools[pool][0]
-        pieces = boards[pool, gpu]
+            pieces_of[piece.pool, piece.gpu].append(piece)
+    exact: dict[Place, dict[LedgerClass, int]] = defaultdict(lambda: defaultdict(int))
+    whole: dict[Place, int] = defaultdict(int)
+    blame: dict[Place, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
+    edges = frame.bounds.tolist()
+    named = sorted({(pool, gpu) for pool, gpu, _ in shared})
+    boards = Boards(frame.work, facts.cluster, [gpu for _, gpu in named])
+    for pool, gpu in named:
+        node, model = fleet.pools[pool]
+        pieces = pieces_of[pool, gpu]
         marks = _marks(facts, node, [b for b in broken if b.pool == pool and b.gpu == gpu])
         for t0, t1, slot in _steps(pieces, marks, edges):
-            left = held.per_gpu - sum(p.units for p in pieces if p.t0 <= t0 < p.t1)
-            whole[pool, gpu, slot] += t1 - t0
+            live = [p for p in pieces if p.t0 <= t0 < p.t1]
+            left = held.per_gpu - sum(p.units for p in live)
+            place, name = (pool, gpu, slot), _class_at(marks, t0)
+            whole[place] += t1 - t0
+            if left and name is LedgerClass.FREE:
+                migs = {p.mig for p in live if p.mig is not None}
+                stranded = min(boards.stranded(gpu, model, held.per_gpu, migs), left)
+                for p in live if stranded else ():
+                    blame[place][p.run_id] += p.units * (t1 - t0)
+                exact[place][LedgerClass.STRANDED_SHAPE] += stranded * (t1 - t0)
+                left -= stranded
             if left:
-                exact[pool, gpu, slot][_class_at(marks, t0)] += left * (t1 - t0)
-    return {
-        key: _spread(whole[key] - shared.get(key, 0), exact[key], held.per_gpu)
-        for key in sorted(whole)
+                exact[place][name] += left * (t1 - t0)
+    result = {
+        place: _spread(whole[place] - shared.get(place, 0), exact[place], held.per_gpu)
+        for place in sorted(whole)
     }
+    return result, list(_blamed(result, blame))
+
+
+def _blamed(
+    left: Left, blame: dict[tuple[int, str, int], dict[str | None, int]]
+) -> Iterator[tuple[tuple[int, int, str, str, str, str | None], int]]:
+    for (pool, gpu, slot), classes in left.items():
+        amount = classes.get(LedgerClass.STRANDED_SHAPE, 0)
+        if amount:
+            weights = sorted(blame[pool, gpu, slot].items(), key=lambda pair: pair[0] or "")
+            for run, part in split(amount, weights):
+                yield (pool, slot, "stranded_shape", "causer", "mig-geometry", run), part
 
 
 Marks = list[tuple[int, int, str]]

@@ -35,6 +35,13 @@ FREE = (
 )
 
 
+MEMORY = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
+PROFILES = [
+    (1, 1, range(7)), (2, 2, (0, 2, 4)), (3, 4, (0, 4)), (4, 4, (0,)), (7, 8, (0,)),
+]  # fmt: skip
+"""Of an A100: compute slices, memory slices, where an instance may begin."""
+
+
 @dataclass
 class Node:
     name: str
@@ -63,6 +70,13 @@ class Run:
     state: str = "COMPLETED"
     account: str = "lab"
     marks: list[int] = field(default_factory=list)
+    limit: int | None = None
+    mig: tuple[int, int] | None = None
+    """Compute slices and first memory slice of the instance of ``gpu`` that it holds."""
+
+    @property
+    def instance(self):
+        return self.mig and f"MIG-{self.gpu}-{self.mig[0]}-{self.mig[1]}"
 
 
 @dataclass
@@ -75,6 +89,7 @@ class Wait:
     cpus: int = 0
     mem: int = 0
     leaf: bool = False
+    limit: int | None = None
 
 
 @dataclass
@@ -96,6 +111,22 @@ class History:
 
 def half_up(x: F) -> int:
     return floor(x + F(1, 2))
+
+
+def taken_late(taken):
+    """Jobs that fill and do not end in time: the head must fit beside them."""
+    return [(w, spot) for w, spot, in_time in taken if not in_time]
+
+
+def share_out(amount, weights):
+    """Exactly ``amount`` by largest remainder, ties in the order of the names."""
+    total = sum(w for _, w in weights)
+    exact = [F(amount * w) / total for _, w in weights]
+    parts = [floor(x) for x in exact]
+    order = sorted(range(len(weights)), key=lambda i: (parts[i] - exact[i], i))
+    for i in order[: amount - sum(parts)]:
+        parts[i] += 1
+    return [(name, part) for (name, _), part in zip(weights, parts, strict=True)]
 
 
 class Reference:
@@ -232,9 +263,11 @@ class Reference:
     def activity(self, node, r, gpu, live, believed, span, row):
         a, b = span
         time = active = F(0)
-        shared = gpu is not None and len({x.name for x, g, _ in believed if g == gpu}) > 1
+        near = [x for x, g, _ in believed if g == gpu and x.instance == r.instance]
+        shared = gpu is not None and len({x.name for x in near}) > 1
+        unit = r.instance or gpu
         for n, device, run, s, e, ppm in self.cover:
-            if n != node or shared or (device != gpu if gpu is not None else run != r.name):
+            if n != node or shared or (device != unit if gpu is not None else run != r.name):
                 continue
             covered = max(0, min(b, e) - max(a, s))
             weight = live if gpu is not None else 1
@@ -267,7 +300,7 @@ class Reference:
             whole_node = any(
                 n == node and g is None and a <= t < b for n, g, _, a, b in self.h.kept
             )
-            rest[gpu] = (
+            name = (
                 "failed"
                 if down or any(g == gpu for g, _, _ in bad)
                 else "drained"
@@ -276,15 +309,36 @@ class Reference:
                 if not known
                 else "reserved"
                 if whole_node
-                else "free",
-                left,
+                else "free"
             )
+            here = [x for x, g, _ in believed if g == gpu]
+            stuck = min(left, F(self.stuck(here), 7)) if name == "free" else F(0)
+            rest[gpu] = [(name, left - stuck), ("stranded_shape", stuck)]
         if states:
             counts["drained"], free = free, 0
         elif not known:
             counts["unknown"], free = free, 0
         counts["reserved"] = min(kept, free)
         return counts, free - counts["reserved"], rest
+
+    def stuck(self, holders):
+        """Slices of a board that are not held and that no profile can use, by trying everything."""
+        held = {r.mig for r in holders if r.mig}
+        free = 7 - sum(slices for slices, _ in held)
+        taken = {start + i for slices, start in held for i in range(MEMORY[slices])}
+        if not held or free < 0:
+            return 0
+
+        def most(free, taken):
+            best = 0
+            for compute, size, starts in PROFILES:
+                for start in starts:
+                    mine = {start + i for i in range(size)}
+                    if compute <= free and not mine & taken:
+                        best = max(best, compute + most(free - compute, taken | mine))
+            return best
+
+        return free - most(free, taken)
 
     def is_held(self, node, breakage, t):
         """Whether the run that held the GPU when it broke holds it still."""
@@ -335,13 +389,14 @@ class Reference:
 
     # --- the queue -----------------------------------------------------------------------------
 
-    def can(self, w, t, left, cpu=True, mem=True, leaf=True):
+    def can(self, w, t, left, cpu=True, mem=True, leaf=True, host=None):
+        host = host or self.resources
         per, full, rest = self.shape(w)
         groups = defaultdict(list)
         for node, free in left.items():
             if not free:
                 continue
-            (ct, cu), (mt, mu) = self.resources(node, t)
+            (ct, cu), (mt, mu) = host(node, t)
             if cpu and ct is not None and ct - cu < self.each(w, w.cpus * 1000):
                 continue
             if mem and mt is not None and mt - mu < self.each(w, w.mem):
@@ -394,7 +449,7 @@ class Reference:
 
     def walk(self, t, left, on_node, fits):
         """Claims [(node, class, gpus, fits since)]; ``fits`` is carried from cut to cut."""
-        claims, now = [], {}
+        claims, now, head = [], {}, None
         order = sorted((w for w in self.h.waits if w.t0 <= t < w.t1), key=lambda w: (w.t0, w.name))
         for w in order:
             if not sum(left.values()) or not self.placeable(w, t):
@@ -402,14 +457,177 @@ class Reference:
             why = self.why(w, t, left)
             if why == "policy_blocked":
                 now[w.name] = fits.get(w.name, t)
+            elif head is None:
+                head = w
             need = w.gpus
             for node in sorted(left, key=lambda n: (on_node[n], n)):
                 take = min(need, left[node])
                 if take:
                     left[node] -= take
                     need -= take
-                    claims.append((node, why, take, now.get(w.name)))
-        return claims, now
+                    claims.append((node, why, take, now.get(w.name), w.name))
+        return claims, now, order[order.index(head) :] if head else []
+
+    # --- what of the waiting GPUs could be filled ----------------------------------------------
+
+    def fillable(self, t, claims, queue, avail):
+        """GPUs per node that jobs behind the head could use without delaying it."""
+        waiting = defaultdict(int)
+        for node, why, gpus, _, _ in claims:
+            if why != "policy_blocked":
+                waiting[node] += gpus
+        result, taken, deadline = defaultdict(int), [], None
+        for w in queue[1:]:
+            if not self.placeable(w, t):
+                continue
+            spot = self.spot(w, t, waiting, taken)
+            if spot is None:
+                continue
+            if deadline is None:
+                deadline = self.shadow(queue[0], t, avail)
+                if deadline is None:
+                    return {}
+            in_time = w.limit is not None and t + w.limit <= deadline
+            if in_time or self.head_fits(
+                queue[0], t, deadline, avail, [*taken_late(taken), (w, spot)]
+            ):
+                taken.append((w, spot, in_time))
+                for node, gpus in spot.items():
+                    waiting[node] -= gpus
+                    result[node] += gpus
+        return result
+
+    def spot(self, w, t, waiting, taken):
+        """Where the job goes: nodes in name order, all in the first leaf that has enough."""
+        per, full, rest = self.shape(w)
+        leaves = defaultdict(list)
+        for node in sorted(waiting):
+            (ct, cu), (mt, mu) = self.resources(node, t)
+            cu += sum(self.each(x, x.cpus * 1000) for x, there, _ in taken if node in there)
+            mu += sum(self.each(x, x.mem) for x, there, _ in taken if node in there)
+            where = self.host(node, t).leaf if w.leaf else "any"
+            short_of_cpu = ct is not None and ct - cu < self.each(w, w.cpus * 1000)
+            short_of_mem = mt is not None and mt - mu < self.each(w, w.mem)
+            if waiting[node] and where is not None and not short_of_cpu and not short_of_mem:
+                leaves[where].append(node)
+        ready = {}
+        for where, nodes in leaves.items():
+            for nth in range(len(nodes)):
+                some = [waiting[n] for n in nodes[: nth + 1]]
+                enough = sum(g >= per for g in some) >= full
+                if enough and (not rest or sum(g >= rest for g in some) > full):
+                    ready[nodes[nth]] = where
+                    break
+        return self.fill_in(w, waiting, leaves[ready[min(ready)]]) if ready else None
+
+    def fill_in(self, w, waiting, nodes):
+        per, full, rest = self.shape(w)
+        spot = {}
+        for node in nodes:
+            if full and waiting[node] >= per:
+                spot[node] = per
+                full -= 1
+            elif rest and waiting[node] >= rest and (not full or waiting[node] < per):
+                spot[node] = rest
+                rest = 0
+        return spot
+
+    def shadow(self, head, t, avail):
+        """The first instant at which the head fits if every run uses its limit; None = never."""
+        ends = {r.t0 + r.limit for r in self.h.runs if r.limit is not None and r.t0 <= t < r.t1}
+        for at in sorted({t} | {e for e in ends if e > t}):
+            if self.head_fits(head, t, at, avail, []):
+                return at
+        return None
+
+    def head_fits(self, head, t, at, avail, beside):
+        """Whether the head fits once the runs that are due by ``at`` have ended."""
+        left, used = dict(avail), {}
+        for node in left:
+            (_, cu), (_, mu) = self.resources(node, t)
+            believed, _ = self.holders(node, t)
+            down = self.in_state(node, t)
+            bad = self.broken_now(node, t)
+            for r in self.h.runs:
+                due = r.limit is not None and r.t0 + r.limit <= at
+                if due and node in r.nodes and r.t0 <= t < r.t1:
+                    cu, mu = cu - r.cpus * 1000, mu - r.mem
+            for r, gpu, amount in believed:
+                due = r.limit is not None and r.t0 + r.limit <= at
+                if gpu is not None:
+                    broken = amount if any(g == gpu for g, _, _ in bad) else 0
+                else:
+                    broken = min(amount, len([x for x in bad if self.blames(x, r, node)]))
+                if due and not down:
+                    left[node] += floor(amount - broken)
+            for w, spot in beside:
+                if node in spot:
+                    left[node] -= spot[node]
+                    cu += self.each(w, w.cpus * 1000)
+                    mu += self.each(w, w.mem)
+            row = self.host(node, t)
+            used[node] = (
+                (None if row.cpus is None else row.cpus * 1000, cu),
+                (row.mem, mu),
+            )
+        return self.can(head, t, left, host=lambda node, _: used[node])
+
+    # --- who is to blame -----------------------------------------------------------------------
+
+    def epoch(self, node, t):
+        """When the runs or the inventory of the node last changed."""
+        times = [x for r in self.h.runs if node in r.nodes for x in (r.t0, r.t1)]
+        times += [n.t0 for n in self.h.nodes if n.name == node]
+        return max((x for x in times if x <= t), default=0)
+
+    def weights(self, node, t, name, rule):
+        live = sorted((r.name, r) for r in self.h.runs if node in r.nodes and r.t0 <= t < r.t1)
+        if rule == "blocks-shape":
+            pairs = [(name_, 1 if r.gpu else r.gpus) for name_, r in live]
+        else:
+            row = self.host(node, t)
+            total = row.cpus if name == "stranded_cpu" else row.mem
+            if total is None:
+                return [(None, 1)]
+            pairs = [
+                (
+                    n,
+                    (r.cpus if name == "stranded_cpu" else r.mem) * row.gpus
+                    - (1 if r.gpu else r.gpus) * total,
+                )
+                for n, r in live
+            ]
+        return [(n, w) for n, w in pairs if w > 0] or [(None, 1)]
+
+    def causes(self, since, until):
+        """(node, slice, class, role, rule, run) -> micro-GPU-seconds, after `ledger`."""
+        result = defaultdict(int)
+        for (node, slot, name, rule, _), (amount, t) in self.blame.items():
+            for run, part in share_out(amount, self.weights(node, t, name, rule)):
+                result[node, slot, name, "causer", rule, run] += part
+        for (node, slot, name, rule, run), amount in self.waited.items():
+            result[node, slot, name, "waiter", rule, run] += amount
+        for (node, gpu, run, slot), row in self.posted.items():
+            if gpu is not None and run is None and row.get("stranded_shape"):
+                mine = sorted(self.stuck_by[node, gpu, slot].items())
+                for who, part in share_out(row["stranded_shape"], mine):
+                    result[node, slot, "stranded_shape", "causer", "mig-geometry", who] += part
+            if row.get("lost"):
+                takers = self.takers(node, run)
+                rule = "preemptor" if takers else "unknown-or-hardware"
+                for taker, part in share_out(row["lost"], takers or [(None, 1)]):
+                    result[node, slot, "lost", "causer", rule, taker] += part
+        return {key: n for key, n in result.items() if n}
+
+    def takers(self, node, name):
+        r = next(r for r in self.h.runs if r.name == name)
+        if r.state != "PREEMPTED":
+            return []
+        return sorted(
+            (x.name, 1 if x.gpu else x.gpus)
+            for x in self.h.runs
+            if x.name != name and node in x.nodes and r.t1 <= x.t0 <= r.t1 + 5 * MIN
+        )
 
     # --- all of it -----------------------------------------------------------------------------
 
@@ -437,10 +655,13 @@ class Reference:
         edges = [e for e in edges if since <= e <= until]
         exact = defaultdict(lambda: defaultdict(F))
         fits = {}
+        self.blame, self.waited = {}, defaultdict(int)
+        self.stuck_by = defaultdict(lambda: defaultdict(F))
         times = self.cuts(since, until)
         for a, b in pairwise(times):
             fits = self.one_piece(a, b, fits, edges, exact, since)
-        return self.rounded(exact, edges)
+        self.posted = self.rounded(exact, edges)
+        return self.posted
 
     def one_piece(self, a, b, fits, edges, exact, since):
         slot = max((e for e in edges if e <= a), default=None)
@@ -455,8 +676,13 @@ class Reference:
             self.held_posts(node, a, b, post)
             for name, gpus in counts.items():
                 post[node, None, None][name] += gpus * (b - a)
-            for gpu, (name, share) in rest.items():
-                post[node, gpu, None][name] += share * (b - a)
+            for gpu, parts in rest.items():
+                for name, share in parts:
+                    post[node, gpu, None][name] += share * (b - a)
+                    if name == "stranded_shape" and share and a >= since:
+                        for r, g, held in self.holders(node, a)[0]:
+                            if g == gpu:
+                                self.stuck_by[node, gpu, slot][r.name] += held * (b - a)
         room = self.h.headroom
         for node in self.names:
             take = min(room, avail.get(node, 0))
@@ -468,15 +694,27 @@ class Reference:
             use, name = self.usable(node, free, a) if self.installed(node, a) else (0, "free")
             on_node[node], left[node] = free, use
             post[node, None, None][name] += (free - use) * (b - a)
+            if a >= since and free > use:
+                self.strand(node, slot, name, "profile", a, (free - use) * (b - a))
         usable = dict(left)
-        claims, fits = self.walk(a, left, on_node, fits)
-        for node, name, gpus, since_fit in claims:
+        claims, fits, queue = self.walk(a, left, on_node, fits)
+        for node, name, gpus, since_fit, who in claims:
             usable[node] -= gpus
             young = F(0)
             if name == "policy_blocked":
                 young = F(min(max(since_fit + MIN - a, 0), b - a))
             post[node, None, None][name] += gpus * (b - a - young)
             post[node, None, None]["free"] += gpus * young
+            if a < since:
+                continue
+            if name in ("gang_wait", "policy_blocked"):
+                rule = "waits" if name == "gang_wait" else "order"
+                self.waited[node, slot, name, rule, who] += int(gpus * (b - a - young))
+            else:
+                rule = "request" if name in ("stranded_cpu", "stranded_mem") else "blocks-shape"
+                self.strand(node, slot, name, rule, a, gpus * (b - a))
+        for node, gpus in (self.fillable(a, claims, queue, avail) if queue else {}).items():
+            post[node, None, None]["fillable"] += gpus * (b - a)
         for node, gpus in usable.items():
             post[node, None, None]["free"] += gpus * (b - a)
         if a >= since:
@@ -484,6 +722,10 @@ class Reference:
                 for name, amount in classes.items():
                     exact[(*key, slot)][name] += amount
         return fits
+
+    def strand(self, node, slot, name, rule, t, amount):
+        key = (node, slot, name, rule, self.epoch(node, t))
+        self.blame[key] = (self.blame.get(key, (0, t))[0] + int(amount), t)
 
     def rounded(self, exact, edges):
         result = {}
@@ -514,6 +756,8 @@ class Reference:
             total += classes.get(name, F(0))
             posts[name] = half_up(total) - before
             before = half_up(total)
+        if classes.get("fillable"):
+            posts["fillable"] = int(classes["fillable"])
         return posts
 
     def board(self, rows):

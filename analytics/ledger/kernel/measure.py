@@ -25,15 +25,15 @@ S_KEY, S_T0, S_T1, S_PART, S_POWER, S_NAMED = range(6)
 # Columns of `devices`: who it is, what it said last, the span it is in, and what it measured of it.
 (
     V_NODE, V_UNIT, V_IDX, V_NEXT, V_BEFORE, V_RUN, V_LINK, V_NAMED, V_SPAN, V_T0, V_T1, V_POWER,
-    V_TIME, V_ACTIVE, V_HANG, V_PEAK,
-) = range(16)  # fmt: skip
-DEVICE_COLUMNS = 16
+    V_TIME, V_ACTIVE, V_HANG, V_PEAK, V_PROCESSES,
+) = range(17)  # fmt: skip
+DEVICE_COLUMNS = 17
 # Places of `at`: next sample, devices known, device of the last sample, rows in `out`, whether
 # samples are in order of device and time.
 M_NEXT, M_DEVICES, M_LAST, M_OUT, M_SORTED = range(5)
-# Columns of `out`: part, device, measured us, active ppm x us, suspected us, memory's peak (ppm, -1
-# = not measured).
-OUT_COLUMNS = 6
+# Columns of `out`: part, device, measured us, active ppm x us, suspected us, peak of memory (ppm)
+# and of processes, both -1 where not measured.
+OUT_COLUMNS = 7
 DONE, BACKWARD, CROWDED, FULL = range(4)
 # Places of `floors`: occupied above which a device is busy, then the idle floors.
 F_BUSY, F_SM, F_LINK = range(3)
@@ -67,6 +67,7 @@ class Batch(NamedTuple):
     used: Array
     total: Array
     link: Array
+    processes: Array
 
 
 @leaf
@@ -225,6 +226,7 @@ def _hand_out(devices: Array, d: int, spans: Array, out: Array, at: Array) -> No
     out[n, 0], out[n, 1] = spans[devices[d, V_SPAN], S_PART], d
     out[n, 2], out[n, 3] = devices[d, V_TIME], devices[d, V_ACTIVE]
     out[n, 4], out[n, 5] = devices[d, V_HANG], devices[d, V_PEAK]
+    out[n, 6] = devices[d, V_PROCESSES]
     at[M_OUT] = n + 1
 
 
@@ -236,6 +238,7 @@ def _enter_span(devices: Array, d: int, s: int, spans: Array) -> None:
     devices[d, V_T0] = spans[s, S_T0] if sure else NEVER
     devices[d, V_T1] = spans[s, S_T1]
     devices[d, V_TIME], devices[d, V_ACTIVE], devices[d, V_HANG] = 0, 0, 0
+    devices[d, V_PROCESSES] = -1
 
 
 @leaf
@@ -249,6 +252,7 @@ def _speak(
     if batch.total[i] > 0 and 0 <= batch.used[i] <= batch.total[i]:
         peak = np.int64(batch.used[i] / batch.total[i] * 1e6)
         devices[d, V_PEAK] = max(devices[d, V_PEAK], peak)
+    devices[d, V_PROCESSES] = max(devices[d, V_PROCESSES], batch.processes[i])
     if _hangs(batch, i, traffic[0], traffic[1], devices[d, V_POWER], floors):
         devices[d, V_HANG] += covered
 
@@ -322,16 +326,18 @@ def measure(batch: Batch, tables: Tables, at: Array) -> int:
 @driver
 def add_up(rows: Array, most: Array, sums: Array) -> None:
     """Add device by device to ``sums`` (rows: measured us, active ppm x us, us beyond what is held,
-    suspected us, untouched memory ppm x us); a device that would measure more than is held counts
-    as contradiction. ``rows`` are in order of part and device."""
+    suspected us, untouched memory ppm x us, suspected us without a process); a device that would
+    measure more than is held counts as contradiction. ``rows`` are in order of part and device;
+    their last column is time without a process by now."""
     i = 0
     while i < rows.shape[0]:
         part, device = rows[i, 0], rows[i, 1]
-        m, a, hang, untouched = 0, 0, 0, 0
+        m, a, hang, untouched, absent = 0, 0, 0, 0, 0
         while i < rows.shape[0] and rows[i, 0] == part and rows[i, 1] == device:
             m += rows[i, 2]
             a += rows[i, 3]
             hang += rows[i, 4]
+            absent += rows[i, 6]
             if rows[i, 5] >= 0:
                 untouched += rows[i, 2] * (1_000_000 - rows[i, 5])
             i += 1
@@ -340,5 +346,6 @@ def add_up(rows: Array, most: Array, sums: Array) -> None:
             sums[1, part] += a
             sums[3, part] += hang
             sums[4, part] += untouched
+            sums[5, part] += absent
         else:
             sums[2, part] += m
