@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.handover.change import Change
+from scheduler_advisor.handover.errors import HandoverError
 from scheduler_advisor.handover.kubernetes.kai import to_kai
 from scheduler_advisor.handover.kubernetes.kueue import to_kueue
 from scheduler_advisor.handover.kubernetes.volcano import to_volcano
@@ -23,6 +24,15 @@ _TO: Mapping[Scheduler, Callable[[Change, Site, Beside], Handover]] = {
     Scheduler.KAI: to_kai,
     Scheduler.YARN: to_yarn,
 }
+
+
+def scheduler_named(name: str) -> Scheduler:
+    """By its name on the command line."""
+    try:
+        return Scheduler(name)
+    except ValueError:
+        known = ", ".join(Scheduler)
+        raise HandoverError(f"hand-over: no scheduler {name!r}; known: {known}") from None
 
 
 def for_change(

@@ -94,6 +94,18 @@ class SlurmLab:
         command += [f"--account={account}", "--output=/dev/null", "--chdir=/tmp", *options]
         return self.run(*command, "--wrap", script).strip().split(";")[0]
 
+    def restart_controller(self) -> None:
+        """End slurmctld and start it on the slurm.conf of now; jobs go on running."""
+        [old] = [each for each in self._daemons if "slurmctld" in each.args]
+        old.terminate()
+        old.wait(timeout=30)
+        self._daemons.remove(old)
+        self._daemon("slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
+        self._until(lambda: self._answers("scontrol", "ping"), "slurmctld")
+        show = ("sinfo", "-h", "-N", "-p", "low", "-o", "%T")
+        up = {"idle", "mixed", "allocated"}
+        self._until(lambda: set(self.run(*show).split()) <= up, "nodes that answer")
+
     def sacct(self, fields: str, *options: str, **environment: str) -> str:
         """All runs of the last day and, waiting for a later begin, of the next."""
         window = ("-S", "now-1day", "-E", "now+1day")
@@ -132,6 +144,10 @@ class SlurmLab:
     def wait_for_accounting(self) -> None:
         """Until accounting shows runs in a window: slurmdbd commits with a delay of a second."""
         self._until(lambda: bool(self.sacct("jobid", "-n").strip()), "rows of sacct")
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Until ``condition`` holds, a minute at most."""
+        self._until(condition, what)
 
     def _until(self, condition: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s

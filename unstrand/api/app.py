@@ -14,6 +14,7 @@ from unstrand.api import (
     cluster,
     docs,
     errors,
+    handover,
     health,
     imports,
     ingest,
@@ -43,7 +44,7 @@ def api_app(service: Service) -> FastAPI:
     app.state.service = service
     errors.install(app)
     turn = [Depends(limited())]
-    for questions in (reports, statements, measurements, advice, health, cluster):
+    for questions in (reports, statements, measurements, advice, handover, health, cluster):
         app.include_router(questions.router, dependencies=turn)
     for part in (status, ingest, books, sheet_books, rules, adjustments, imports, backup):
         app.include_router(part.router)

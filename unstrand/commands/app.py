@@ -14,6 +14,7 @@ from unstrand.commands import (
     close,
     demo,
     doctor,
+    handover,
     import_facts,
     import_trace,
     job,
@@ -79,6 +80,7 @@ app.command("simulate")(simulate.simulate)
 app.command("sweep")(sweep.sweep)
 app.command("doctor")(doctor.doctor)
 app.add_typer(advise.advise_app, name="advise")
+handover.register(advise.advise_app)
 app.command("mark")(mark.mark)
 app.command("job")(job.job)
 stranding.register(report.report_app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler_advisor.handover.draft import Draft
+from scheduler_advisor.handover.errors import HandoverError
 from scheduler_advisor.handover.kubernetes.objects import GPU, Body, Objects, clean, made
 from scheduler_advisor.handover.queues import Queue, queues_of
 
@@ -29,9 +30,7 @@ def queues(draft: Draft, objects: Objects) -> None:
             body = objects.put(made(API, "ClusterQueue", clean(name), {"namespaceSelector": {}}))
             set_quota(body["spec"], queue, place)
     if not all_queues(objects):
-        body = objects.put(made(API, "ClusterQueue", "cluster", {"namespaceSelector": {}}))
-        whole = Queue("cluster", draft.site.gpus, None, 1, None, "")
-        set_quota(body["spec"], whole, (place[0], ""))
+        _one_for_all(draft, objects, place[0])
     if parents:
         draft.remark("quota.queues", "quotas of a queue with queues below it are the sum of theirs")
     strict = draft.text("quota.strict") == "True"
@@ -40,6 +39,16 @@ def queues(draft: Draft, objects: Objects) -> None:
     if draft.changes("quota.reclaim"):
         _reclaim(draft, objects)
     draft.always("quota.reclaim_to", "guarantee", "Kueue reclaims the nominal quota")
+
+
+def _one_for_all(draft: Draft, objects: Objects, flavor: str) -> None:
+    if not draft.site.gpus:
+        raise HandoverError(
+            "Kueue: a quota needs the number of GPUs: give kueue.yaml"
+            " (kubectl get clusterqueues,resourceflavors -o yaml), or name a cluster with nodes"
+        )
+    body = objects.put(made(API, "ClusterQueue", "cluster", {"namespaceSelector": {}}))
+    set_quota(body["spec"], Queue("cluster", draft.site.gpus, None, 1, None, ""), (flavor, ""))
 
 
 def flavor_of(objects: Objects) -> str:

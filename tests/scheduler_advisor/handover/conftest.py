@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -65,14 +66,20 @@ def faults():
     """``faults("kueue", body)``: what the schema says against an object; empty: it is valid."""
 
     def check(scheduler, body, kind=None):
-        document = yaml.safe_load((SCHEMAS / f"{scheduler}.yaml").read_text())
-        schema = document
-        if "$defs" in document:
-            schema = document[kind or body["kind"]] | {"$defs": document["$defs"]}
-        Draft202012Validator.check_schema(schema)
-        return [error.message for error in Draft202012Validator(schema).iter_errors(body)]
+        found = _validator(scheduler, kind or body.get("kind", ""))
+        return [error.message for error in found.iter_errors(body)]
 
     return check
+
+
+@cache
+def _validator(scheduler, kind):
+    document = yaml.safe_load((SCHEMAS / f"{scheduler}.yaml").read_text())
+    schema = document
+    if "$defs" in document:
+        schema = document[kind] | {"$defs": document["$defs"]}
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
 
 
 @pytest.fixture(scope="session")
