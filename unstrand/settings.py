@@ -28,6 +28,8 @@ class Settings(BaseSettings):
     file with the secret from which the tokens of node agents are made; without it none are asked.
     ``slurm_cluster``: the service asks this host's Slurm every ``slurm_every_s`` seconds and keeps
     what it says under this name; without it only `unstrand import` brings jobs in.
+    ``local_cluster``: to which cluster the GPUs of the service's own machine belong; by default to
+    ``slurm_cluster``, else to one of their own, ``local``.
     """
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
@@ -39,6 +41,7 @@ class Settings(BaseSettings):
     goals: Path | None = None
     delivery: Path | None = None
     agent_secret: Path | None = None
+    local_cluster: str | None = Field(default=None, min_length=1)
     slurm_cluster: str | None = Field(default=None, min_length=1)
     slurm_every_s: int = Field(default=300, ge=30)
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
+from collector.agent.permissions import clock_is_held, missing_capabilities
 from collector.agent.reader import ReaderProcess, ReaderSettings, ReaderState
 from collector.agent.schedule import Intervals
 from collector.host.kernel_log import KernelLog
-from collector.mapping.kubernetes import SOCKET
+from collector.host.network import Network
+from collector.mapping.kubernetes import SOCKETS
 from collector.mapping.node import NodeMapper
 from collector.mapping.slurm import MAP_FOLDERS
 from collector.telemetry.status import Status
@@ -37,6 +39,7 @@ def examine(
     settings: ReaderSettings | None = None,
     *,
     proc: Path = Path("/proc"),
+    sys: Path = Path("/sys"),
     mapper: NodeMapper | None = None,
     timeout_s: float = 30.0,
 ) -> Iterator[NodeFinding]:
@@ -47,7 +50,8 @@ def examine(
         yield from _devices(tick)
         yield from _values(tick)
         yield from _mapping(tick, mapper or NodeMapper())
-    yield from _host(proc)
+    yield from _permissions(proc)
+    yield from _host(proc, sys)
     yield from _exporters(proc)
 
 
@@ -104,7 +108,10 @@ def _driver(tick: Tick | None, reader: ReaderProcess) -> NodeFinding:
             "see the kernel log (dmesg); a driver that hangs needs a reset or a reboot",
         )  # fmt: skip
     version = next((d.driver_version for d in tick.inventory if d.driver_version), "unknown")
-    return NodeFinding("driver", "ok", f"version {version}, {len(tick.inventory)} GPUs")
+    binding = metadata.version("nvidia-ml-py")
+    return NodeFinding(
+        "driver", "ok", f"version {version}, {len(tick.inventory)} GPUs, binding {binding}"
+    )
 
 
 def _devices(tick: Tick) -> Iterator[NodeFinding]:
@@ -152,23 +159,44 @@ def _mapping(tick: Tick, mapper: NodeMapper) -> Iterator[NodeFinding]:
     yield NodeFinding("mapping", "ok", f"GPUs held: {held or 'none'}")
 
 
-def _host(proc: Path) -> Iterator[NodeFinding]:
+def _permissions(proc: Path) -> Iterator[NodeFinding]:
+    for name, cost in missing_capabilities(proc):
+        remedy = f"give the agent {name} (docs/agent.md); without it {cost}"
+        yield NodeFinding("permissions", "warning", f"{name} is missing", remedy)
+
+
+def _host(proc: Path, sys: Path) -> Iterator[NodeFinding]:
+    if clock_is_held() is False:
+        yield NodeFinding(
+            "clock", "warning", "nothing keeps the clock of this node",
+            "run chrony or another NTP client: batches more than five minutes ahead are refused",
+        )  # fmt: skip
+    if (
+        not (sys / "fs/cgroup/cgroup.controllers").exists()
+        and not (sys / "fs/cgroup/memory").is_dir()
+    ):
+        yield NodeFinding(
+            "control groups", "warning", f"no control groups under {sys / 'fs/cgroup'}",
+            "mount the host's /sys/fs/cgroup; without it CPU, memory and pressure of jobs stay "
+            "unknown, and a finished pod that the kubelet still lists counts as holding",
+        )  # fmt: skip
+    if Network(sys).counters() == (None, None):
+        yield NodeFinding(
+            "network", "absent", "no InfiniBand, RoCE or Ethernet counters in sysfs",
+            "mount the host's /sys; without it a crowded network is not seen",
+        )  # fmt: skip
     if not (proc / "pressure").is_dir():
         yield NodeFinding(
             "pressure", "absent", "the kernel keeps no pressure (PSI)",
             "boot with psi=1; without it waiting for CPU, memory or disk is not seen",
         )  # fmt: skip
-    if not SOCKET.exists() and not any(folder.is_dir() for folder in MAP_FOLDERS):
+    if not any(path.exists() for path in SOCKETS) and not any(
+        folder.is_dir() for folder in MAP_FOLDERS
+    ):
         yield NodeFinding(
             "allocation map", "absent", "neither a kubelet socket nor a map of Slurm's prolog",
             "on Slurm nodes install deploy/slurm/gpu-map-prolog.sh: a job that holds a GPU and "
             "runs nothing on it is otherwise known from the scheduler only",
-        )  # fmt: skip
-    if os.geteuid() != 0:
-        yield NodeFinding(
-            "environment", "warning", f"runs as user {os.geteuid()}",
-            "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH let it read other users' environments, which "
-            "names the job where the control group does not",
         )  # fmt: skip
     if not KernelLog().readable:
         yield NodeFinding(

@@ -149,19 +149,25 @@ class Agent:
         yield from agent_families(self._node, self.spool, self.sender, age_s)
 
 
-def run(settings: AgentSettings, *, clock: Callable[[], datetime]) -> ExitStatus:
+def run(
+    settings: AgentSettings, *, clock: Callable[[], datetime], sources: NodeSources | None = None
+) -> ExitStatus:
     """Run an agent until SIGTERM or SIGINT, or until only a new process can help."""
-    agent = Agent(settings, clock=clock)
+    agent = Agent(settings, clock=clock, sources=sources)
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: agent.stop())
     return agent.run()
 
 
 def once(
-    settings: AgentSettings, *, clock: Callable[[], datetime], timeout_s: float = 120.0
+    settings: AgentSettings,
+    *,
+    clock: Callable[[], datetime],
+    sources: NodeSources | None = None,
+    timeout_s: float = 120.0,
 ) -> ExitStatus:
     """Read two ticks (the second has what needs two), deliver, and end."""
-    agent = Agent(settings, clock=clock)
+    agent = Agent(settings, clock=clock, sources=sources)
     end = time.monotonic() + timeout_s
     agent.collection.start()
     while agent.collection.picture.ticks < 2 and time.monotonic() < end:

@@ -46,6 +46,7 @@ SNAPSHOTS: dict[str, dict[str, str]] = {
     "gpu_fabric": {
         "gpu_uuid": T, "fabric_uuid": T, "clique_id": I, "state": T, "health_mask": I, "ts": AT,
     },
+    "gpu_near": {"gpu_uuid": T, "peer_uuid": T, "level": T, "ts": AT},
     "node": {"gpu_model": T, "gpus": I, "cpus": I, "mem_mib": I, "ts": AT},
     "holding": {
         "key": T, "gpu_uuid": T, "mig_uuid": T, "share_num": I, "share_den": I, "user_name": T,
@@ -64,6 +65,7 @@ REQUIRED: dict[str, frozenset[str]] = {
     "mig_instance": frozenset({"gpu_uuid", "mig_uuid", "ts"}),
     "nvlink": frozenset({"gpu_uuid", "link", "ts"}),
     "gpu_fabric": frozenset({"gpu_uuid", "fabric_uuid", "clique_id", "state", "ts"}),
+    "gpu_near": frozenset({"gpu_uuid", "peer_uuid", "level", "ts"}),
     "node": frozenset({"gpus", "ts"}),
     "holding": frozenset({"key", "gpu_uuid", "share_num", "share_den", "ts"}),
 }

@@ -29,6 +29,7 @@ _KINDS = (
     _Kind("mig_instance", ("mig_uuid",), closes_missing=True),
     _Kind("nvlink", ("gpu_uuid", "link"), closes_missing=True),
     _Kind("gpu_fabric", ("gpu_uuid",), closes_missing=True),
+    _Kind("gpu_near", ("gpu_uuid", "peer_uuid"), closes_missing=True),
 )
 
 

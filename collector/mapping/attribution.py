@@ -28,11 +28,15 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOwner:
-    """Whose process a pid is. A pid is only the same process while ``started_at`` is the same."""
+    """Whose process a pid is. A pid is only the same process while ``started_at`` is the same.
+
+    ``name``: what people call its container.
+    """
 
     started_at: datetime | None = None
     user_name: str | None = None
     key: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,14 +13,26 @@ from collector.mapping import protobuf
 from collector.mapping.attribution import Holding
 from collector.mapping.device_ids import Places, resolve
 
-SOCKET = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
+# Distributions move the kubelet's folder: MicroK8s and k0s keep their own.
+SOCKETS = tuple(
+    Path(root, "pod-resources/kubelet.sock")
+    for root in (
+        "/var/lib/kubelet",
+        "/var/snap/microk8s/common/var/lib/kubelet",
+        "/var/lib/k0s/kubelet",
+    )
+)
 # Busy nodes answer with more than gRPC's default of 4 MiB.
 MOST_BYTES = 64 * 2**20
 TIMEOUT_S = 5.0
-_METHODS = {
-    "list": "/v1.PodResourcesLister/List",
-    "all": "/v1.PodResourcesLister/GetAllocatableResources",
-}
+_LIST = "/v1.PodResourcesLister/List"
+_LIST_OLD = "/v1alpha1.PodResourcesLister/List"  # kubelets before 1.20; its messages are the same
+_ALL = "/v1.PodResourcesLister/GetAllocatableResources"
+_UNIMPLEMENTED = 12  # gRPC's status for a method that the server does not have
+# Dynamic resource allocation: NVIDIA's driver calls a device gpu-MINOR, or
+# gpu-MINOR-mig-PROFILE-START-SIZE; before 1.31 the kubelet says it in the CDI name only.
+DRA_DRIVER = "gpu.nvidia.com"
+_DRA_NAME = re.compile(r"(?:^|[=-])(gpu-\d+(?:-mig-\d+-\d+-\d+)?)$")
 RESOURCES = ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-")
 
 
@@ -37,9 +50,23 @@ class PodDevice:
 class Kubelet:
     """Asks the kubelet over its socket. Raises OSError when it cannot be asked."""
 
-    def __init__(self, socket: Path = SOCKET, resources: Iterable[str] = RESOURCES) -> None:
-        self._socket = socket
+    def __init__(
+        self,
+        socket: Path | None = None,
+        resources: Iterable[str] = RESOURCES,
+        *,
+        known_sockets: Iterable[Path] = SOCKETS,
+    ) -> None:
+        """``socket`` None: the first of the usual places that is there, looked for anew."""
+        self._given = socket
+        self._known = tuple(known_sockets)
         self._resources = tuple(resources)
+
+    @property
+    def _socket(self) -> Path:
+        if self._given is not None:
+            return self._given
+        return next((path for path in self._known if path.exists()), self._known[0])
 
     def present(self) -> bool:
         """Whether this node has a kubelet socket at all."""
@@ -55,7 +82,7 @@ class Kubelet:
         options = [("grpc.max_receive_message_length", MOST_BYTES)]
         try:
             with grpc.insecure_channel(f"unix:{self._socket}", options=options) as channel:
-                listed = _ask(channel, _METHODS["list"])
+                listed = _listed(channel, grpc.RpcError)
                 advertised = self._advertised(channel, grpc.RpcError)
         except grpc.RpcError as error:
             raise OSError(
@@ -66,7 +93,7 @@ class Kubelet:
     def _advertised(self, channel: Any, rpc_error: type[Exception]) -> Counter[str]:
         """Replicas per device; none known from a kubelet that is too old to say."""
         try:
-            raw = _ask(channel, _METHODS["all"])
+            raw = _ask(channel, _ALL)
         except rpc_error:
             return Counter()
         ids = [i for d in protobuf.messages(raw, 1) if self._ours(d) for i in protobuf.texts(d, 2)]
@@ -83,7 +110,7 @@ class Kubelet:
                 for device in protobuf.messages(container, 2)
                 if self._ours(device)
                 for device_id in protobuf.texts(device, 2)
-            ]
+            ] + _claimed(raw)
         except ValueError as error:
             raise OSError(f"the kubelet's answer cannot be read: {error}") from error
 
@@ -184,6 +211,37 @@ def holdings(
             )
         )
     return found, unknown
+
+
+def _claimed(raw: bytes) -> list[PodDevice]:
+    """Devices that containers were given by claims (DRA), of NVIDIA's driver only."""
+    return [
+        PodDevice(_one(pod, 2), _one(pod, 1), _one(container, 1), DRA_DRIVER, name)
+        for pod in protobuf.messages(raw, 1)
+        for container in protobuf.messages(pod, 3)
+        for claim in protobuf.messages(container, 5)
+        for resource in protobuf.messages(claim, 4)
+        for name in _claimed_names(resource)
+    ]
+
+
+def _claimed_names(resource: bytes) -> list[str]:
+    driver, name = _one(resource, 2), _one(resource, 4)
+    if driver:
+        return [name] if driver == DRA_DRIVER else []
+    cdi = [_one(device, 1) for device in protobuf.messages(resource, 1)]
+    ours = [one for one in cdi if DRA_DRIVER in one.partition("=")[0]]
+    return [found[1] for one in ours if (found := _DRA_NAME.search(one))]
+
+
+def _listed(channel: Any, rpc_error: type[Exception]) -> bytes:
+    try:
+        return _ask(channel, _LIST)
+    except rpc_error as error:
+        code = getattr(error, "code", None)
+        if not callable(code) or code().value[0] != _UNIMPLEMENTED:
+            raise
+        return _ask(channel, _LIST_OLD)
 
 
 def _ask(channel: Any, method: str) -> bytes:

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from collector.mapping import kubernetes, slurm
-from collector.mapping.attribution import Attribution, Holding, Place
+from collector.mapping.attribution import Attribution, Holding, Place, ProcessOwner
 from collector.mapping.cgroup import owner_path
+from collector.mapping.containers import ContainerNames
 from collector.mapping.device_ids import Places
 from collector.mapping.kubernetes import Kubelet, PodFolders
 from collector.mapping.owners import Known, Owners
@@ -31,13 +32,14 @@ class NodeMapper:
         prolog: PrologMap | None = None,
         kubelet: Kubelet | None = None,
         pods: PodFolders | None = None,
+        containers: ContainerNames | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._proc = proc or ProcReader()
         self._prolog = prolog or PrologMap()
         self._kubelet = kubelet or Kubelet()
         self._pods = pods or PodFolders()
-        self._owners = Owners(self._proc, self._pods.name_of)
+        self._owners = Owners(self._proc, self._pods.name_of, containers)
         self._monotonic = monotonic
         self._last_pods: tuple[float, list[Holding]] = (0.0, [])
         self._placed: tuple[list[Device], Places] = ([], places_of(()))
@@ -120,28 +122,28 @@ def active_holdings(tick: Tick, known: dict[int, Known], scheduled: set[Place]) 
     Under MPS each client's part of the SMs weighs its share; otherwise all weigh the same.
     """
     weights: dict[Place, dict[str, int]] = defaultdict(dict)
-    users: dict[str, str | None] = {}
+    users: dict[str, ProcessOwner] = {}
     for device in tick.devices:
         for use in device.processes or ():
             one = known.get(use.pid)
             place = (device.gpu_uuid, use.mig_uuid or device.mig_uuid)
             if one is None or one.is_mps_daemon or one.owner.key is None or place in scheduled:
                 continue
-            users[one.owner.key] = one.owner.user_name
+            users[one.owner.key] = one.owner
             before = weights[place].get(one.owner.key, 0)
             weights[place][one.owner.key] = max(before, one.mps_percent or 0)
     return [h for place, of in weights.items() for h in _shares(place, of, users)]
 
 
 def _shares(
-    place: Place, weights: dict[str, int], users: dict[str, str | None]
+    place: Place, weights: dict[str, int], users: dict[str, ProcessOwner]
 ) -> Iterable[Holding]:
     limited = all(weights.values())
     whole = max(100, sum(weights.values())) if limited else len(weights)
     for key, weight in sorted(weights.items()):
         yield Holding(
             key, *place, weight if limited else 1, whole,
-            user_name=users[key], account=users[key],
+            user_name=users[key].user_name, account=users[key].user_name, name=users[key].name,
         )  # fmt: skip
 
 
@@ -161,6 +163,12 @@ def places_of(inventory: Iterable[Device]) -> Places:
             for d in devices
             for m in reversed(d.mig)
             if m.gpu_instance_id is not None
+        },
+        by_placement={
+            (d.gpu_uuid, m.placement_start): m.mig_uuid
+            for d in devices
+            for m in reversed(d.mig)
+            if m.placement_start is not None
         },
         by_minor={d.minor_number: d.gpu_uuid for d in devices if d.minor_number is not None},
     )

@@ -171,6 +171,15 @@ def inventory_rows(
                 if (f := d.fabric) is not None
             ],
         ),
+        "gpu_near": _columns(
+            ("gpu_uuid", "peer_uuid", "level", "ts"),
+            [
+                (d.gpu_uuid, peer, level, at)
+                for d in known
+                for peer, level in sorted(d.near.items())
+                if d.gpu_uuid < peer
+            ],
+        ),
         "node": _node(known, at, cpus, mem_mib),
     }  # fmt: skip
 

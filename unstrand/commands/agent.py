@@ -14,10 +14,13 @@ from collector.agent.local import node_name
 from collector.agent.reader import ReaderSettings
 from collector.agent.run import AgentSettings, once, run
 from collector.agent.schedule import Intervals
+from collector.agent.sources import NodeSources
 from collector.errors import CollectorError
 from collector.exporter.dcgm import HostnameLabel
 from collector.ingest.door import AgentDoor
 from collector.ingest.tokens import issue
+from collector.mapping.kubernetes import RESOURCES, Kubelet
+from collector.mapping.node import NodeMapper
 from unstrand.clock import utc_now
 
 
@@ -56,6 +59,18 @@ def agent(
         str | None,
         typer.Option("--nvml-library", metavar="FILE", help="The driver's library, if elsewhere."),
     ] = None,
+    kubelet_socket: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubelet-socket", metavar="FILE", help="PodResources, if not in a usual place."
+        ),
+    ] = None,
+    gpu_resource: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gpu-resource", metavar="NAME", help="Also a GPU in Kubernetes; may be repeated."
+        ),
+    ] = None,
     ca_file: Annotated[
         Path | None, typer.Option("--ca-file", metavar="FILE", help="Trust this CA for --server.")
     ] = None,
@@ -89,7 +104,10 @@ def agent(
         ),
         version=version("unstrand"),
     )
-    status = once(settings, clock=utc_now) if only_once else run(settings, clock=utc_now)
+    kubelet = Kubelet(kubelet_socket, (*RESOURCES, *(gpu_resource or ())))
+    sources = NodeSources(mapper=NodeMapper(kubelet=kubelet))
+    work = once if only_once else run
+    status = work(settings, clock=utc_now, sources=sources)
     raise typer.Exit(int(status))
 
 

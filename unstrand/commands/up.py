@@ -48,6 +48,7 @@ def serve_until_signal(settings: Settings) -> None:
         goals_file=settings.goals,
         delivery_file=settings.delivery,
         agent_secret_file=settings.agent_secret,
+        local_cluster=settings.local_cluster or settings.slurm_cluster,
         slurm_cluster=settings.slurm_cluster,
         slurm_every=timedelta(seconds=settings.slurm_every_s),
         on_ready=ready,

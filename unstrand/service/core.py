@@ -19,7 +19,7 @@ from collector.store import Store, Work
 from unstrand.schedule import LOOK_EVERY, WeeklyReports
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
 from unstrand.service.ledger_metrics import LedgerCollector
-from unstrand.service.local import local_collector
+from unstrand.service.local import LOCAL, local_collector
 from unstrand.service.schedule import Schedule
 from unstrand.service.writer import Writer
 
@@ -59,6 +59,7 @@ class Service:
         *,
         goals_file: Path | None = None,
         delivery_file: Path | None = None,
+        local_cluster: str | None = None,
     ) -> Service:
         """The service over an open store, not started yet; it records this machine's GPUs.
 
@@ -75,7 +76,9 @@ class Service:
         service.schedule.every(LOOK_EVERY, "weekly_report", weekly.run_if_due)
         service.schedule.every(timedelta(days=1), "forget_batches", service.forget_batches)
         if store_kind(store) != "demo":
-            service.collector = local_collector(service.writer, clock)
+            service.collector = local_collector(
+                service.writer, clock, cluster=local_cluster or LOCAL, take=service.take_batches
+            )
         return service
 
     def follow_slurm(self, cluster: str, every: timedelta) -> None:

@@ -33,6 +33,7 @@ def serve(  # noqa: PLR0913 - what an installation may set
     goals_file: Path | None = None,
     delivery_file: Path | None = None,
     agent_secret_file: Path | None = None,
+    local_cluster: str | None = None,
     slurm_cluster: str | None = None,
     slurm_every: timedelta = timedelta(minutes=5),
     clock: Callable[[], datetime] = utc_now,
@@ -53,6 +54,7 @@ def serve(  # noqa: PLR0913 - what an installation may set
             clock,
             goals_file=goals_file,
             delivery_file=delivery_file,
+            local_cluster=local_cluster,
         )
         service.agents = agents
         if slurm_cluster is not None:

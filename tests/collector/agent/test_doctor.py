@@ -11,7 +11,8 @@ from collector.agent.reader import ReaderSettings
 @pytest.fixture
 def findings(tmp_path):
     def look(**reader):
-        return list(examine(ReaderSettings(**reader), proc=tmp_path, timeout_s=15.0))
+        settings = ReaderSettings(**reader)
+        return list(examine(settings, proc=tmp_path, sys=tmp_path / "sys", timeout_s=15.0))
 
     return look
 
@@ -75,3 +76,36 @@ def test_another_exporter_on_the_node_is_found_by_its_program(tmp_path, findings
     assert running(tmp_path, frozenset({"dcgm-exporter"})) == ["dcgm-exporter"]
     found = of(findings(kind="scenario", path=str(scenario.path)), "exporters")[0]
     assert "two exporters with the same names double every sum" in found.remedy
+
+
+def test_each_missing_capability_is_named_with_what_it_costs(tmp_path, findings, scenario):
+    (tmp_path / "self").mkdir()
+    # All but 19 (SYS_PTRACE) and 34 (SYSLOG).
+    mask = (1 << 41) - 1 & ~(1 << 19) & ~(1 << 34)
+    (tmp_path / "self/status").write_text(f"Name:\tx\nCapEff:\t{mask:016x}\n")
+    found = of(findings(kind="scenario", path=str(scenario.path)), "permissions")
+    assert [one.found for one in found] == ["CAP_SYS_PTRACE is missing", "CAP_SYSLOG is missing"]
+    assert "known by its user only" in found[0].remedy
+    assert "Xids" in found[1].remedy
+
+
+def test_what_of_the_host_cannot_be_read_is_named_with_what_it_costs(findings, scenario, tmp_path):
+    found = findings(kind="scenario", path=str(scenario.path))
+    assert "CPU, memory and pressure of jobs stay unknown" in of(found, "control groups")[0].remedy
+    assert "a crowded network is not seen" in of(found, "network")[0].remedy
+    assert "waiting for CPU, memory or disk is not seen" in of(found, "pressure")[0].remedy
+    card = tmp_path / "sys/class/net/eth0"
+    (card / "device").mkdir(parents=True)
+    (card / "statistics").mkdir()
+    (card / "statistics/rx_bytes").write_text("1")
+    (card / "statistics/tx_bytes").write_text("2")
+    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
+    (tmp_path / "sys/fs/cgroup/cgroup.controllers").write_text("cpu")
+    found = findings(kind="scenario", path=str(scenario.path))
+    assert of(found, "network") == of(found, "control groups") == []
+
+
+def test_the_driver_is_named_with_the_version_of_the_binding(findings, stub_library):
+    """A binding that misreads its driver shows in scrambled process ids; both versions tell."""
+    found = of(findings(library=stub_library), "driver")[0]
+    assert found.found.startswith("version 590.48.01, 1 GPUs, binding 13.")

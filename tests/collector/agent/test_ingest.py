@@ -283,6 +283,23 @@ def test_forgetting_old_batches_keeps_the_new_ones(ingest, store, a_batch):
     assert store.value("SELECT list(boot_id) FROM ingest_range") == ["new"]
 
 
+def test_how_near_gpus_are_is_kept_with_its_time(ingest, store, a_batch):
+    pair = {"gpu_uuid": ["A", "A"], "peer_uuid": ["B", "C"], "level": ["PIX", "SYS"]}
+    told = pair | {"ts": [micros(NOW)] * 2}
+    ingest(a_batch(1, tables={"gpu_near": told}))
+    ingest(a_batch(2, tables={"gpu_near": told}))
+    moved = pair | {"level": ["PIX", "NODE"], "ts": [micros(later(60))] * 2}
+    ingest(a_batch(3, at=later(60), tables={"gpu_near": moved}))
+    rows = store.rows(
+        "SELECT peer_uuid, level, valid_to FROM gpu_near ORDER BY peer_uuid, valid_from"
+    )
+    assert [tuple(row.values()) for row in rows] == [
+        ("B", "PIX", None),
+        ("C", "SYS", later(60)),
+        ("C", "NODE", None),
+    ]
+
+
 def test_a_domain_over_nodes_is_kept_with_its_time(ingest, store, a_batch):
     member = {
         "gpu_uuid": [GPU], "fabric_uuid": ["ab" * 16], "clique_id": [3], "state": ["completed"],

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from collector.mapping.containers import ContainerNames
 from collector.mapping.kubernetes import Kubelet, PodFolders
 from collector.mapping.node import NodeMapper
 from collector.mapping.process import ProcReader
@@ -57,6 +58,7 @@ def node_mapper(tmp_path, proc):
             "prolog": PrologMap([tmp_path / "map"]),
             "kubelet": Kubelet(socket or tmp_path / "no.sock"),
             "pods": PodFolders(tmp_path / "logs", tmp_path / "cgroup"),
+            "containers": ContainerNames(tmp_path / "root"),
         }
         return NodeMapper(**(values | more))
 
@@ -119,7 +121,7 @@ class FakeKubelet:
         self.fail = False
         self.server = None
 
-    def start(self):
+    def start(self, version="v1"):
         grpc = pytest.importorskip("grpc", reason="grpcio (extra k8s) is not installed")
 
         def answer(listed):
@@ -135,8 +137,9 @@ class FakeKubelet:
             return grpc.unary_unary_rpc_method_handler(call)
 
         handler = grpc.method_handlers_generic_handler(
-            "v1.PodResourcesLister",
-            {"List": answer(True), "GetAllocatableResources": answer(False)},
+            f"{version}.PodResourcesLister",
+            {"List": answer(True)}
+            | ({"GetAllocatableResources": answer(False)} if version == "v1" else {}),
         )
         options = [("grpc.max_send_message_length", -1)]
         self.server = grpc.server(futures.ThreadPoolExecutor(2), options=options)
@@ -151,6 +154,21 @@ class FakeKubelet:
     def hold(self, namespace, name, ids, *, container="main", resource="nvidia.com/gpu"):
         self.pods.append(pod(namespace, name, container, resource, ids))
 
+    def claim(self, namespace, name, *resources, container="main"):
+        """A pod with claims (DRA); each resource is (driver, device name, CDI name)."""
+        told = b"".join(
+            entry(
+                4,
+                entry(1, entry(1, cdi))
+                + (entry(2, driver) + entry(3, "pool") + entry(4, given) if driver else b""),
+            )
+            for driver, given, cdi in resources
+        )
+        claim = entry(2, "claim") + entry(3, namespace) + told
+        self.pods.append(
+            entry(1, name) + entry(2, namespace) + entry(3, entry(1, container) + entry(5, claim))
+        )
+
     def advertise(self, ids, resource="nvidia.com/gpu"):
         self.allocatable.append(device(resource, ids))
 
@@ -159,5 +177,14 @@ class FakeKubelet:
 def kubelet(tmp_path_factory):
     made = FakeKubelet(tmp_path_factory.mktemp("k") / "s")
     made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def old_kubelet(tmp_path_factory):
+    """One that speaks v1alpha1 only."""
+    made = FakeKubelet(tmp_path_factory.mktemp("k") / "s")
+    made.start("v1alpha1")
     yield made
     made.stop()

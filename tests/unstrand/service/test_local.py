@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 
 from collector.store import Store
+from unstrand.commands import up
+from unstrand.service import run
+from unstrand.service.core import Service
+from unstrand.settings import Settings
 
 STUB = Path(__file__).parents[2] / "nvml_stub"
 SCENARIO = """
@@ -71,3 +75,24 @@ def test_a_demo_is_never_mixed_with_measured_facts(start_service, tmp_path, two_
     status = service.get("/api/v1/status").json()
     assert status["kind"] == "demo"
     assert status["collector"] is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "cluster"),
+    [
+        ({}, None),
+        ({"slurm_cluster": "big"}, "big"),
+        ({"slurm_cluster": "big", "local_cluster": "lab"}, "lab"),
+    ],
+)
+def test_a_setting_names_the_cluster_of_its_own_machine(monkeypatch, settings, cluster):
+    asked = {}
+    monkeypatch.setattr(run, "serve", lambda db, **given: asked.update(given))
+    up.serve_until_signal(Settings(**settings))
+    assert asked["local_cluster"] == cluster
+
+
+@pytest.mark.parametrize(("given", "cluster"), [("lab", "lab"), (None, "local")])
+def test_its_own_machine_speaks_for_that_cluster(store, given, cluster):
+    service = Service.over(store, lambda: datetime.now(UTC), local_cluster=given)
+    assert service.collector.identity.cluster == cluster
