@@ -98,7 +98,8 @@ class JobRun:
 class Allocation:
     """What a run holds on one node: ``gpus`` whole devices of the pool, or a share of a named GPU.
 
-    Invariant: with ``gpu_uuid`` None the share is 1/1; with a ``gpu_uuid`` ``gpus`` is 1.
+    Invariant: with ``gpu_uuid`` None the share is 1/1; with a ``gpu_uuid`` ``gpus`` is 1. CPU and
+    memory are those of the run on the node, repeated on each of its rows there.
     """
 
     table: ClassVar[str] = "allocation"

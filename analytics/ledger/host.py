@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,7 @@ def host_shares(facts: Facts, fleet: Fleet) -> HostShares:
     """Once per (run, node), though every row of the run on the node repeats CPU and memory."""
     rank = {name: place for place, name in enumerate(fleet.nodes)}
     shares: dict[tuple[int, str], list[int]] = {}
+    named: dict[tuple[int, str], set[str]] = defaultdict(set)
     for a in facts.allocations:
         node = rank.get(a.node)
         if node is None:
@@ -41,6 +43,9 @@ def host_shares(facts: Facts, fleet: Fleet) -> HostShares:
             shares[node, a.run_id] = [a.gpus, a.cpus, a.mem_mib, a.t0, a.t1]
         else:
             _widen(known, a)
+        if a.gpu_uuid is not None:
+            named[node, a.run_id].add(a.gpu_uuid)
+            shares[node, a.run_id][0] = max(shares[node, a.run_id][0], len(named[node, a.run_id]))
     keys = sorted(shares)
     runs = sorted({run for _, run in keys})
     place_of = {name: place for place, name in enumerate(runs)}

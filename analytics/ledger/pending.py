@@ -184,7 +184,7 @@ def _mask(
 ) -> list[int]:
     """Which pools a job with this model and these partitions may use; what is not known allows."""
     wanted = set(partitions)
-    aliases = set(names.candidates(model)) if model else set()
+    aliases = {name for one in re.split(r"[|,]", model or "") for name in names.candidates(one)}
     mask = []
     for (_, pool_model), rows in zip(fleet.pools, fleet.inventory, strict=True):
         there = {name for row in rows for name in row.partitions}

@@ -226,22 +226,14 @@ class Batch:
 
 
 def _rows(held: Sequence[Held], named: bool) -> list[Held]:
-    """Holdings as rows: where devices are named, one row for each GPU with its part of the rest."""
+    """Holdings as rows: where devices are named, one row for each GPU, CPU and memory on each."""
     if not named:
         return list(held)
-    rows = []
-    for each in held:
-        if len(each.gpus) < 2:
-            rows.append(each)
-            continue
-        count = len(each.gpus)
-        for i, gpu in enumerate(each.gpus):
-            cpu, mem = (
-                None if amount is None else (i + 1) * amount // count - i * amount // count
-                for amount in (each.cpu_milli, each.mem_mib)
-            )
-            rows.append(replace(each, gpus=(gpu,), cpu_milli=cpu, mem_mib=mem))
-    return rows
+    return [
+        each if len(each.gpus) < 2 else replace(each, gpus=(gpu,))
+        for each in held
+        for gpu in (each.gpus or (0,))
+    ]
 
 
 def _cpus(milli: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -94,8 +94,8 @@ def test_facts_of_a_small_trace(store, openb_pods, openb_nodes, now):
             row, strict=True))
         for row in (
             ("a.1", "n1/gpu0", 1, 460, 1000, 5, at[10], at[50], "trace:openb"),
-            ("b.1", "n1/gpu1", 1, 1, 1, 4, at[10], at[50], "trace:openb"),
-            ("b.1", "n1/gpu2", 1, 1, 1, 4, at[10], at[50], "trace:openb"),
+            ("b.1", "n1/gpu1", 1, 1, 1, 8, at[10], at[50], "trace:openb"),
+            ("b.1", "n1/gpu2", 1, 1, 1, 8, at[10], at[50], "trace:openb"),
         )
     ]  # fmt: skip
     runs = store.rows("SELECT state, state_raw, submit_at, start_at, end_at, nodes FROM job_run")
