@@ -18,7 +18,7 @@ from dashboard.words import LANGUAGES, Words
 
 SECTIONS = {
     "app.section_money": ("overview", "advice", "teams"),
-    "app.section_cluster": ("fleet", "jobs", "stranding", "queue"),
+    "app.section_cluster": ("fleet", "jobs", "stranding", "queue", "whatif"),
     "app.section_trust": ("health",),
 }
 

@@ -44,6 +44,7 @@ class WeeklyReports:
     clock: Callable[[], datetime]
     goals_file: Path | None = None
     delivery_file: Path | None = None
+    replay: bool = True  # try changes of scheduling too, which takes minutes of two processes
     account: Callable[[Window], object] | None = None  # default: build the window's ledger here
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -79,7 +80,10 @@ class WeeklyReports:
             ensure_built(self.store, window)
         else:
             self.account(window)
-        return make_report(self.store, window, goals, at=now)
+        from scheduler_advisor.steps import replay_all  # loads the compiler: once a week
+
+        replays = replay_all(self.store, window, goals) if self.replay else ()
+        return make_report(self.store, window, goals, at=now, replays=replays)
 
     def _finish(self, report: WeeklyReport, planned: datetime, now: datetime) -> None:
         with self.store.work() as work, work.transaction():

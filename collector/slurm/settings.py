@@ -16,12 +16,12 @@ CONFIG = (
     "PriorityWeightJobSize", "PriorityWeightPartition", "PriorityWeightQOS",
     "PriorityWeightTRES", "PriorityFavorSmall",
     "PriorityMaxAge", "PreemptType", "PreemptMode", "PreemptExemptTime", "TopologyPlugin",
-    "TopologyParam", "DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU", "MaxMemPerNode",
+    "TopologyParam", "DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU", "JobDefaults", "MaxMemPerNode",
     "OverTimeLimit", "EnforcePartLimits", "AccountingStorageEnforce", "SLURM_VERSION",
 )  # fmt: skip
 PARTITION = (
     "Default", "MaxTime", "DefaultTime", "MaxNodes", "PriorityTier", "PreemptMode", "LLN", "QoS",
-    "OverSubscribe", "DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU", "DefCpuPerGPU", "State",
+    "OverSubscribe", "DefMemPerCPU", "DefMemPerNode", "JobDefaults", "State",
     "Nodes", "AllowAccounts", "AllowQos",
 )  # fmt: skip
 QOS = (
@@ -50,7 +50,7 @@ def _qos(text: str) -> dict[str, str]:
     lines = [line.split("|") for line in text.splitlines() if line.strip()]
     if not lines or "Name" not in lines[0]:
         return {}  # a version that shows no such table
-    found = {}
+    found: dict[str, str] = {}
     for line in lines[1:]:
         row = dict(zip(lines[0], line, strict=False))
         found |= {f"qos.{row['Name']}.{key}": row[key] for key in QOS if row.get(key)}

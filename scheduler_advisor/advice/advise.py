@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from scheduler_advisor.advice.amount import total
 from scheduler_advisor.advice.draft import Draft, NotMeasured, NotRecommended
 from scheduler_advisor.advice.facts_present import facts_present
+from scheduler_advisor.advice.from_replay import RULE as REPLAY_RULE
+from scheduler_advisor.advice.from_replay import from_replay
 from scheduler_advisor.advice.kinds import KINDS
 from scheduler_advisor.advice.order import grouped, ranked
 from scheduler_advisor.advice.recommendation import Recommendation, Saving, recommendation_id
@@ -17,6 +20,9 @@ from scheduler_advisor.advice.saving import joint_saving, saving_of
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.advice.states import histories, state_at
 from scheduler_advisor.errors import GoalsError
+
+if TYPE_CHECKING:
+    from scheduler_advisor.replayed import Replayed
 
 EXPIRES_AFTER = timedelta(days=14)  # two reports later the evidence is another window's
 LEAST_COVERAGE = 0.5  # below, activity is known for less than half: no advice on activity
@@ -32,10 +38,14 @@ class Advice:
     not_recommended: list[NotRecommended]
 
 
-def advise(site: Site, at: datetime) -> Advice:
-    """All advice that the facts of ``site`` carry at ``at``."""
+def advise(site: Site, at: datetime, replays: Sequence[Replayed] = ()) -> Advice:
+    """All advice that the facts of ``site``, and replays of them, carry at ``at``."""
     check_thresholds(site.goals.thresholds)
     drafts, not_measured, not_recommended = _findings(site)
+    for replay in replays:
+        simulated, withheld = from_replay(site, replay)
+        drafts += simulated
+        not_recommended += withheld
     priced = [_priced(site, draft, rule, at) for draft, rule in drafts]
     with_state = _with_states(site, priced, at)
     ordered = ranked(grouped(with_state), site.goals)
@@ -46,6 +56,7 @@ def advise(site: Site, at: datetime) -> Advice:
 def check_thresholds(own: dict[str, dict[str, float]]) -> None:
     """GoalsError for a threshold of a kind or name that no rule has."""
     known = {kind.RULE.kind: set(kind.RULE.thresholds) for kind in KINDS}
+    known[REPLAY_RULE.kind] = set()
     for kind, names in own.items():
         if kind not in known:
             raise GoalsError(

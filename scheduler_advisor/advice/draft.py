@@ -51,6 +51,36 @@ class Assumption:
     default: bool
 
 
+class Keys(tuple[str, ...]):
+    """Keys of the message files that stand in a sentence, said in its language and joined."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromReplay:
+    """What a replay adds to a finding. Amounts are per week with the 80% interval for a later
+    window of the same length. ``promises`` False (grade D, or ungraded): ranges only, no point.
+
+    ``shifts``: (measure, before, after) of what was gained and lost, seconds or ratios.
+    ``bounds``: where it stops paying. ``handover``: snippets by scheduler.
+    """
+
+    grade: str
+    promises: bool
+    gain: str
+    gpu_hours: tuple[float, float, float]
+    cost: tuple[float, float, float] | None
+    shifts: tuple[tuple[str, float, float], ...]
+    bounds: tuple[Mapping[str, Any], ...]
+    tried: tuple[Mapping[str, Any], ...]
+    handover: Mapping[str, Any]
+    blast_gpus: tuple[float, float]
+    worth_nodes: float | None
+    measure: str = "capacity"
+    measured: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """One finding of one kind.
@@ -77,6 +107,7 @@ class Draft:
     horizon: Horizon = Horizon.RECURRING
     alternatives: Sequence[str] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
+    replay: FromReplay | None = None
     first: bool = False  # said before anything about money, such as data quality
 
 

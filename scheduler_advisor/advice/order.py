@@ -9,12 +9,13 @@ from decimal import Decimal
 
 from scheduler_advisor.advice.amount import claims
 from scheduler_advisor.advice.recommendation import Recommendation
+from scheduler_advisor.advice.saving import with_joint_claims
 from scheduler_advisor.goals import Goals
 
 # Kinds that serve a goal other than money: they come first where the operator asked for it.
 SERVES = {
     "response_time": ("gang_wait", "fragmentation", "reserved_unused", "quota_unused",
-                      "over_request", "whole_node_memory"),
+                      "over_request", "whole_node_memory", "policy_change"),
     "fairness": ("quota_unused", "reserved_unused", "over_request", "unattributed"),
 }  # fmt: skip
 EFFORT = {"low": Decimal(1), "medium": Decimal("1.5"), "high": Decimal("2.5")}
@@ -40,15 +41,17 @@ def _in_group(rec: Recommendation, group: list[str]) -> Recommendation:
 
 def _overlapping(found: Sequence[Recommendation]) -> list[tuple[str, str]]:
     """Pairs that share at least `ALIKE` of the smaller one's GPU time."""
+    drafts = with_joint_claims([rec.draft for rec in found])
+    joined = {rec.id: draft.parts for rec, draft in zip(found, drafts, strict=True)}
     owners: dict[str, list[str]] = defaultdict(list)
     for rec in found:
-        for claim in claims(rec.draft.parts):
+        for claim in claims(joined[rec.id]):
             owners[claim].append(rec.id)
     size: dict[str, int] = {}
     by_claim: dict[tuple[str, str], int] = defaultdict(int)
     for rec in found:
-        size[rec.id] = sum(part.micro_gpu_s for part in rec.draft.parts)
-        for part in rec.draft.parts:
+        size[rec.id] = sum(part.micro_gpu_s for part in joined[rec.id])
+        for part in joined[rec.id]:
             by_claim[rec.id, part.claim] += part.micro_gpu_s
     shared: dict[tuple[str, str], int] = defaultdict(int)
     for claim, names in owners.items():

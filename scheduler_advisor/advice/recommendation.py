@@ -62,6 +62,7 @@ class Saving:
     method: str
     unpriced_gpu_hours: float = 0.0
     kind: NumberKind = NumberKind.MODELLED
+    range_only: bool = False  # the replay's fidelity carries no point, and no sum with others
 
     def as_json(self, currency: str | None) -> dict[str, Any]:
         """Plain values; money as strings with two decimals."""
@@ -73,6 +74,7 @@ class Saving:
             "capacity": money(self.cost - self.cash) if self.cost is not None else None,
             "basis": self.basis.value, "currency": currency, "method": self.method,
             "unpriced_gpu_hours": round(self.unpriced_gpu_hours, 2), "kind": self.kind.value,
+            "range_only": self.range_only,
         }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -32,16 +33,65 @@ def weekly_parts(draft: Draft, window: Window) -> list[Part]:
 
 def saving_of(draft: Draft, window: Window) -> Saving:
     """The weekly saving with its interval and its basis."""
+    if draft.replay is not None:
+        return _replayed(draft, window)
     return _saving(
         total(weekly_parts(draft, window)), [draft.parts], window, METHODS[draft.horizon]
     )
 
 
+def _replayed(draft: Draft, window: Window) -> Saving:
+    """The replay's own interval; without a promise the point is left out."""
+    own = draft.replay
+    assert own is not None
+    amount = total(weekly_parts(draft, window))
+    hours, cost = own.gpu_hours, own.cost
+    low, high = (None, None) if cost is None else (_decimal(cost[1]), _decimal(cost[2]))
+    method = (
+        f"replay of the window under both policies, fidelity {own.grade}; 80%: block bootstrap "
+        "over days for a later window of the same length, widened by the replay's own error"
+    )
+    return Saving(
+        gpu_hours=hours[0] if own.promises else 0.0, gpu_hours_low=hours[1],
+        gpu_hours_high=hours[2],
+        cost=_decimal(cost[0]) if cost is not None and own.promises else None, low=low, high=high,
+        cash=amount.cash if own.promises else Decimal(0),
+        basis=_basis(amount), method=method, range_only=not own.promises,
+    )  # fmt: skip
+
+
+def _decimal(amount: float) -> Decimal:
+    return Decimal(repr(round(amount, 6)))
+
+
 def joint_saving(drafts: Sequence[Draft], window: Window) -> Saving:
     """What several win together; amounts that overlap are counted once, at the largest."""
+    drafts = [draft for draft in drafts if draft.replay is None or draft.replay.promises]
+    drafts = with_joint_claims(drafts)
     amount = joint(weekly_parts(draft, window) for draft in drafts)
     method = "joint: each claim once, at its largest; 80%: block bootstrap over days"
     return _saving(amount, [draft.parts for draft in drafts], window, method)
+
+
+def with_joint_claims(drafts: Sequence[Draft]) -> list[Draft]:
+    """Free time that a replayed change wins back is one claim with what rules say about it.
+
+    A rule's advice about free GPUs (fragmentation, gangs) and a replayed change of policy win back
+    the same hours: where both stand, they are counted once, at the larger.
+    """
+    replayed = {draft.cluster for draft in drafts if draft.replay is not None}
+    return [
+        draft
+        if draft.cluster not in replayed or draft.replay is not None
+        else replace(draft, parts=[_claimed(part, draft.cluster) for part in draft.parts])
+        for draft in drafts
+    ]
+
+
+def _claimed(part: Part, cluster: str | None) -> Part:
+    if part.claim.startswith(f"free:{cluster}/"):
+        return replace(part, claim=f"policy:{cluster}")
+    return part
 
 
 def _saving(

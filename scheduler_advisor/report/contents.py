@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from scheduler_advisor.advice.advise import Advice
 from scheduler_advisor.advice.recommendation import PriceUse
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.measurements.bundle import Measurements
 from scheduler_advisor.window import Window
+
+if TYPE_CHECKING:
+    from scheduler_advisor.replayed import Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class WeeklyReport:
     measurements: Measurements
     goals: Goals
     goals_version: str
+    replays: Sequence[Replayed] = ()
 
     @property
     def enough(self) -> bool:

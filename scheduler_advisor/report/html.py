@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scheduler_advisor.messages import Words
-from scheduler_advisor.report import html_advice, html_head, html_measured
+from scheduler_advisor.report import html_advice, html_head, html_measured, html_replay
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.markup import Markup, tag
 
@@ -24,6 +24,7 @@ def report_html(report: WeeklyReport, language: str = "en", *, unfolded: bool = 
         html_head.quality(report, words),
         html_advice.changes(report, words, unfolded=unfolded),
         html_advice.quality_cards(report, words, unfolded=unfolded),
+        html_replay.replays(report, words),
         html_measured.measurements(report, words),
         html_advice.the_rest(report, words),
         tag("footer", tag("p", words.say("report.footer")), tag("p", words.say("report.feedback"))),

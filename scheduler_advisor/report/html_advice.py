@@ -93,6 +93,8 @@ def _card(
 
 
 def _brings(saving: Saving, report: WeeklyReport, words: Words, most: float) -> Markup:
+    if saving.range_only:
+        return _range(saving, report, words, most)
     if not saving.gpu_hours:
         return tag("p", words.say("phrase.no_saving"))
     hours = f"{hours_text(saving.gpu_hours)} GPU-h"
@@ -110,6 +112,24 @@ def _brings(saving: Saving, report: WeeklyReport, words: Words, most: float) -> 
         tag("b", main),
         bar,
         tag("span", f"{beside}{words.say(f'phrase.{saving.basis.value}')} · {interval} · ",
+            tag("span", words.say("number.modelled"), cls="k"), cls="hint"),
+    )  # fmt: skip
+
+
+def _range(saving: Saving, report: WeeklyReport, words: Words, most: float) -> Markup:
+    """The interval without a point: the replay's fidelity carries no promise."""
+    middle = (saving.gpu_hours_low + saving.gpu_hours_high) / 2
+    low, high = (f"{hours_text(h)} GPU-h" for h in (saving.gpu_hours_low, saving.gpu_hours_high))
+    bar = svg.range_bar(saving.gpu_hours_low, middle, saving.gpu_hours_high, most)
+    if saving.low is not None and saving.high is not None:
+        low, high = amount_text(saving.low, None), amount_text(saving.high, report.currency)
+        bar = svg.range_bar(
+            float(saving.low), float(saving.low + saving.high) / 2, float(saving.high), most
+        )
+    return join(
+        tag("b", words.say("phrase.range", low=low, high=high)),
+        bar,
+        tag("span", f"{words.say('phrase.no_promise')} · ",
             tag("span", words.say("number.modelled"), cls="k"), cls="hint"),
     )  # fmt: skip
 

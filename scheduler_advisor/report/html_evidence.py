@@ -5,6 +5,7 @@ from __future__ import annotations
 from scheduler_advisor.advice.recommendation import Recommendation
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report.contents import WeeklyReport
+from scheduler_advisor.report.html_replay import shifts
 from scheduler_advisor.report.markup import Markup, join, tag
 from scheduler_advisor.report.wording import amount_text, hours_text, sentence, value_text
 
@@ -17,6 +18,7 @@ def evidence(rec: Recommendation, report: WeeklyReport, words: Words, *, unfolde
         _commands(rec, report, words),
         _basis(rec, report, words),
         _afterwards(rec, report, words),
+        None if rec.draft.replay is None else shifts(rec.draft.replay, words),
         cls="more",
     )
     if unfolded:

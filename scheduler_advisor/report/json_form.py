@@ -8,10 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from scheduler_advisor.advice.advise import Advice
+from scheduler_advisor.advice.draft import FromReplay
 from scheduler_advisor.advice.recommendation import Recommendation, money
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.measured_json import measurements_json
+from scheduler_advisor.report.replay_json import bottleneck_json, fidelity_json
 from scheduler_advisor.report.wording import PARTS, kind_name, sentence
 
 
@@ -46,7 +48,8 @@ def report_json(report: WeeklyReport, language: str = "en") -> dict[str, Any]:
         "joint_saving": report.advice.joint.as_json(report.currency),
         **_not_advised(report.advice),
         "measurements": measurements_json(report.measurements, report.window),
-        "fidelity": None,
+        "fidelity": fidelity_json(report.replays, words),
+        "bottleneck": bottleneck_json(report.replays),
     }  # fmt: skip
 
 
@@ -89,14 +92,17 @@ def recommendation_json(rec: Recommendation, report: WeeklyReport, words: Words)
                          "kind": "observed"},
         "saving": {**rec.saving.as_json(report.currency), "price_version": report.prices.version,
                    "price_kinds": list(report.prices.kinds)},
-        "fidelity": None,
+        "fidelity": None if draft.replay is None else draft.replay.grade,
         "assumptions": [asdict(assumption) for assumption in draft.assumptions],
         "assumptions_default_ratio": sum(defaults) / len(defaults) if defaults else None,
         "break_even": {"text": said["pays"],
                        "figure": draft.break_even.as_json() if draft.break_even else None},
         "rule": [dict(threshold) for threshold in rec.rules],
         "risk": {"level": rec.risk, "reason": said["risk"]}, "effort": rec.effort,
-        "blast_radius": None,
+        "blast_radius": None if draft.replay is None else {
+            "fullest_node_gpus": {"before": draft.replay.blast_gpus[0],
+                                  "after": draft.replay.blast_gpus[1]}, "kind": "modelled"},
+        "replay": None if draft.replay is None else replay_json(draft.replay),
         "apply": {"text": said["do"], "command": draft.commands.get("apply") or None},
         "verify": {"text": said["check"], "command": draft.commands.get("verify") or None},
         "rollback": {"text": said["undo"], "command": draft.commands.get("rollback") or None},
@@ -110,6 +116,18 @@ def recommendation_json(rec: Recommendation, report: WeeklyReport, words: Words)
             for change in rec.history
         ],
         "expires": iso(rec.expires_at), "realised": None,
+    }  # fmt: skip
+
+
+def replay_json(own: FromReplay) -> dict[str, Any]:
+    """What a replay adds: gained and lost, boundary, everything tried, snippets by scheduler."""
+    return {
+        "grade": own.grade, "promises": own.promises, "gain": own.gain,
+        "measured": {"measure": own.measure, "point": own.measured[0] if own.promises else None,
+                     "interval_80": list(own.measured[1:])},
+        "shifts": [{"measure": n, "before": a, "after": b} for n, a, b in own.shifts],
+        "bounds": [dict(bound) for bound in own.bounds], "tried": [dict(t) for t in own.tried],
+        "worth_nodes": own.worth_nodes, "handover": dict(own.handover), "kind": "modelled",
     }  # fmt: skip
 
 

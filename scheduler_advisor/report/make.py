@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collector.store import Store
 from scheduler_advisor.advice.advise import Advice, advise
@@ -16,6 +17,9 @@ from scheduler_advisor.goals import Goals
 from scheduler_advisor.measurements.bundle import Measurements, measure
 from scheduler_advisor.report.contents import Bottleneck, ClassTotal, WeeklyReport
 from scheduler_advisor.window import Window
+
+if TYPE_CHECKING:
+    from scheduler_advisor.replayed import Replayed
 
 _TOTALS = "SELECT price, {sums} FROM advice_cell GROUP BY price"
 _PRICES = """
@@ -38,9 +42,18 @@ WORTH = 0.01  # a cause that holds back less than a hundredth is not what holds 
 
 
 def make_report(
-    store: Store, window: Window, goals: Goals, *, at: datetime, cluster: str | None = None
+    store: Store,
+    window: Window,
+    goals: Goals,
+    *,
+    at: datetime,
+    cluster: str | None = None,
+    replays: Sequence[Replayed] = (),
 ) -> WeeklyReport:
     """The report over ``window`` as of ``at``; nothing is written.
+
+    ``replays``: what replays of the window found (see `steps.replay_all`); without them the report
+    is from facts alone.
 
     The ledger of the window must have been built; hours that are not are not accounted.
     """
@@ -49,7 +62,7 @@ def make_report(
         totals = _totals(site)
         accounted = work.value("SELECT count(DISTINCT hour) FROM advice_cell")
         enough = accounted >= 24
-        advice = advise(site, at) if enough else _nothing(window)
+        advice = advise(site, at, replays) if enough else _nothing(window)
         measurements: Measurements = measure(work, window, cluster)
         prices = _prices(work.rows(_PRICES, [window.since, window.until, cluster]))
         kind = work.value("SELECT value FROM store_info WHERE key = 'kind'")
@@ -61,6 +74,7 @@ def make_report(
         coverage_ratio=_coverage(totals), prices=prices, classes=totals, cost=_cost(totals),
         accounted_hours=accounted, diagnosis=_diagnosis(totals), advice=advice,
         measurements=measurements, goals=goals, goals_version=goals_version,
+        replays=replays,
     )  # fmt: skip
 
 

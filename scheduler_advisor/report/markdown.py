@@ -5,6 +5,12 @@ from __future__ import annotations
 from scheduler_advisor.advice.recommendation import Recommendation
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report.contents import WeeklyReport
+from scheduler_advisor.report.html_replay import (
+    diagnosis_lines,
+    fidelity_line,
+    mismatch_lines,
+    shift_rows,
+)
 from scheduler_advisor.report.summary import headline_text
 from scheduler_advisor.report.wording import (
     amount_text,
@@ -29,6 +35,7 @@ def report_markdown(report: WeeklyReport, language: str = "en") -> str:
         lines += _section(words.say("report.quality"), first, report, words)
         changes = [rec for rec in still if not rec.draft.first]
         lines += _section(words.say("report.todo"), changes, report, words)
+    lines += _replays(report, words)
     lines += _waits(report, words)
     lines += _rest(report, words)
     lines += ["---", "", words.say("report.footer"), "", words.say("report.feedback")]
@@ -109,6 +116,8 @@ def _one(place: int, rec: Recommendation, report: WeeklyReport, words: Words) ->
         f"- **{words.say('report.rollback')}:** {say('undo')}",
     ]
     lines += [f"- {figure_text(figure, report.currency, words)}" for figure in rec.draft.figures]
+    if rec.draft.replay is not None:
+        lines += [f"- {n}: {a} → {b}" for n, a, b in shift_rows(rec.draft.replay, words)]
     if rec.overlaps:
         lines.append("- " + words.say("report.overlaps", names=", ".join(rec.overlaps)))
     commands = [rec.draft.commands.get(name) for name in ("apply", "verify", "rollback")]
@@ -116,8 +125,27 @@ def _one(place: int, rec: Recommendation, report: WeeklyReport, words: Words) ->
     return [*lines, "", "```", *shown, "```", ""]
 
 
+def _replays(report: WeeklyReport, words: Words) -> list[str]:
+    lines = []
+    for each in report.replays:
+        if each.calibration is None:
+            continue
+        lines += [f"## {words.say('diagnosis.title')} · {each.cluster}", ""]
+        if each.diagnosis is not None:
+            name = words.say(f"cause_name.{each.diagnosis.leading.value}")
+            lines += [f"**{words.say('diagnosis.leading', name=name)}**", ""]
+            lines += [*(f"- {line}" for line in diagnosis_lines(each, words)), ""]
+        lines += [f"**{words.say('fidelity.title')}.** {fidelity_line(each, words)}", ""]
+        lines += [*(f"- {line}" for line in mismatch_lines(each, words)), ""]
+    return lines
+
+
 def _brings(rec: Recommendation, report: WeeklyReport, words: Words) -> str:
     saving = rec.saving
+    if saving.range_only:
+        ends = [hours_text(saving.gpu_hours_low), f"{hours_text(saving.gpu_hours_high)} GPU-h"]
+        text = words.say("phrase.range", low=ends[0], high=ends[1])
+        return f"{text}, {words.say('phrase.no_promise')} ({words.say('number.modelled')})"
     if not saving.gpu_hours:
         return words.say("phrase.no_saving")
     hours = f"{hours_text(saving.gpu_hours)} GPU-h"
@@ -144,12 +172,18 @@ def _waits(report: WeeklyReport, words: Words) -> list[str]:
 
 
 def _rest(report: WeeklyReport, words: Words) -> list[str]:
+    withheld = [
+        f"- **{kind_name(entry.kind, words)}:** {words.say(f'reason.{entry.reason}', entry.params)}"
+        for entry in report.advice.not_recommended
+    ]
+    if withheld:
+        withheld = [f"## {words.say('report.not_recommended')}", "", *withheld, ""]
     if not report.advice.not_measured:
-        return []
+        return withheld
     items = [
         "- "
         + words.say("report.not_measured_text", kind=kind_name(entry.kind, words),
                     missing=", ".join(words.say(f"need.{need}") for need in entry.missing))
         for entry in report.advice.not_measured
     ]  # fmt: skip
-    return [f"## {words.say('report.not_measured')}", "", *items, ""]
+    return [*withheld, f"## {words.say('report.not_measured')}", "", *items, ""]

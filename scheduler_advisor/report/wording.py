@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from scheduler_advisor.advice.draft import Draft
+from scheduler_advisor.advice.draft import Draft, Keys
 from scheduler_advisor.advice.recommendation import Recommendation, Saving
 from scheduler_advisor.figure import Figure, Unit
 from scheduler_advisor.messages import Words
@@ -40,6 +40,8 @@ def duration_text(seconds: float | None) -> str:
 
 def month_phrase(saving: Saving, currency: str | None, words: Words) -> str:
     """The saving of a month, in money where there is a price, else in GPU-hours."""
+    if saving.range_only:
+        return words.say("phrase.no_promise")
     if saving.gpu_hours == 0:
         return words.say("phrase.no_saving")
     if saving.cost is None:
@@ -63,10 +65,15 @@ def rounded(amount: float) -> float:
 def sentence(rec: Recommendation, part: str, currency: str | None, words: Words) -> str:
     """One of `PARTS` of a recommendation."""
     params: dict[str, Any] = {
-        **rec.draft.params,
+        **{name: said(value, words) for name, value in rec.draft.params.items()},
         "month": month_phrase(rec.saving, currency, words),
     }
     return words.of_kind(rec.kind, rec.draft.variant, part, params)
+
+
+def said(value: Any, words: Words) -> Any:
+    """``value``, or the sentences that it stands for."""
+    return "; ".join(words.say(key) for key in value) if isinstance(value, Keys) else value
 
 
 def kind_name(kind: str, words: Words) -> str:

@@ -16,7 +16,7 @@ from scheduler_advisor.search.interval import later_window
 LEAST_SHARE = 0.01  # of installed GPU time: a change of policy costs people more than that brings
 LEAST_WAIT_CUT = 0.3  # a third of the waiting: below, nobody notices
 BIG_WAIT_S = 3600
-HARM_FACTOR, HARM_S = 1.25, 600  # p95 of others may grow by a quarter and ten minutes, no more
+HARM_FACTOR, HARM_S = 1.25, 600  # waits of others may grow by a quarter and ten minutes, no more
 LOAD_BEARING = 0.01  # of installed GPU time that a wait-only change may cost
 
 
@@ -128,6 +128,7 @@ def gain_of(
 def harmed(today: Effects, found: Effects) -> tuple[str, ...]:
     """Who would wait much longer, or never start."""
     pairs = (
+        ("mean", today.mean_wait_s, found.mean_wait_s),
         ("everyone", today.p95_wait_s, found.p95_wait_s),
         ("urgent", today.urgent_p95_s, found.urgent_p95_s),
         ("big", today.big_p95_s, found.big_p95_s),

@@ -22,11 +22,13 @@ from scheduler_advisor.search.catalogue import (
     Part,
     applied,
     nodes_changes,
+    replayable,
 )
 from scheduler_advisor.search.effects import Effects
 from scheduler_advisor.search.front import FrontPoint, objectives, pareto
 from scheduler_advisor.workers import Inline, Workers, never
 
+FEW = 20_000  # jobs up to which a plan for all of them is tried: its cost grows with the queue
 PAIRED = 5  # the best changes of different parts: ten pairs
 BETTER = 1.1  # two changes at once are more work and risk: they must bring a tenth more
 
@@ -143,35 +145,45 @@ class _Runs:
             world = replace(
                 world, alter=change.alter or world.alter, nodes=world.nodes + change.nodes
             )
-        return Trial(policy, world)
+        return Trial(policy, world) if replayable(policy) else None
 
 
 def usable(past: Past, policy: Policy, goals: Goals) -> tuple[list[Change], tuple[str, ...]]:
     """Changes that would change something here, and the names of those that cannot be tried."""
-    found, missing = [], []
+    found: list[Change] = []
+    gone: list[Change] = []
+    missing: list[str] = []
     for change in CHANGES:
         after = applied(policy, change)
         if after is None:
             missing.append(change.name)
         elif _sensible(change, after, policy, past, goals):
-            found.append(change)
-    return found, tuple(missing)
+            (found if replayable(after) else gone).append(change)
+    return found, (*missing, *(change.name for change in gone))
 
 
 def _sensible(change: Change, after: Policy, policy: Policy, past: Past, goals: Goals) -> bool:
-    jobs = past.jobs
+    """Whether it could change anything here, and stops nothing that must not be stopped."""
+    jobs, cluster = past.jobs, past.cluster
     if change.alter is not Alter.NOTHING:
-        return caps_bind(jobs, past.cluster, change.alter)
-    if after == policy:
+        return caps_bind(jobs, cluster, change.alter)
+    if after == policy or (change.part is Part.PLACEMENT and len(cluster) == 1):
         return False
-    if change.part is Part.PLACEMENT:
-        return len(past.cluster) > 1
-    if change.part is Part.PREEMPTION:
-        # Only work with evidence that it resumes may be stopped, and only for something above it.
-        return bool(jobs.preemptible.any()) and int(np.ptp(jobs.priority)) > 0
-    if change.name == "order_priority":
-        return int(np.ptp(jobs.priority)) > 0
-    return change.name != "backfill_conservative" or len(jobs) <= 20_000
+    varied = int(np.ptp(jobs.priority)) > 0
+    # Only work with evidence that it resumes may be stopped or moved.
+    resumes = bool(jobs.preemptible.any()) and not goals.never.preempt
+    needs = {
+        "backfill_conservative": len(jobs) <= FEW,
+        "order_priority": varied,
+        "order_multifactor": len(jobs.qos.names) > 1,
+        "order_fair_share": len(jobs.team.names) > 1,
+        "topology": len(set(cluster.leaf)) > 1 and bool((jobs.tasks > 1).any()),
+        "preempt_priority": resumes and varied,
+        "defrag_nightly": resumes and not goals.never.move,
+        "share_mig": bool((jobs.gpu_milli > 0).any()) and not goals.never.share,
+        "elastic": bool((jobs.max_tasks > jobs.min_tasks).any()),
+    }
+    return needs.get(change.name, True)
 
 
 def _pairs(alone: Sequence[Candidate], goals: Goals) -> list[tuple[Change, ...]]:

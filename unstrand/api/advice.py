@@ -34,6 +34,7 @@ from unstrand.api.status import service_of
 from unstrand.errors import RequestRefusedError
 
 router = APIRouter(tags=["advice"])
+making = APIRouter(tags=["advice"])
 T = TypeVar("T")
 Language = Literal["en", "ko"]
 
@@ -52,6 +53,9 @@ class ReportWish(_Body):
     language: Language = Field("en", description="Language of the texts: en or ko.")
     goals: str | None = Field(None, description="The text of a goals.toml.", max_length=100_000)
     forms: list[Literal["html", "json", "md", "pdf"]] = Field(default_factory=list)
+    replay: bool = Field(
+        False, description="Also try changes of scheduling on the window's own jobs: minutes."
+    )
 
 
 class StateWish(_Body):
@@ -111,7 +115,7 @@ def newest(request: Request, query: Annotated[NewestQuery, Query()]) -> dict[str
     return body
 
 
-@router.post("/advice")
+@making.post("/advice")
 def make(request: Request, wish: ReportWish) -> dict[str, Any]:
     """Make a report now, keep it, and return it; ``files`` holds the forms asked for, base64."""
     service = service_of(request)
@@ -120,9 +124,14 @@ def make(request: Request, wish: ReportWish) -> dict[str, Any]:
     window = Window(found.since, found.until, found.time_zone)
 
     def made() -> dict[str, Any]:
+        from scheduler_advisor.steps import replay_all  # loads the compiler
+
         goals = Goals() if wish.goals is None else parse_goals(wish.goals, "goals")
         service.keeper.everything()
-        report = make_report(service.store, window, goals, at=service.clock(), cluster=wish.cluster)
+        replays = replay_all(service.store, window, goals, wish.cluster) if wish.replay else ()
+        report = make_report(
+            service.store, window, goals, at=service.clock(), cluster=wish.cluster, replays=replays
+        )
         files = {form: rendered(report, form, wish.language) for form in wish.forms}
         _written(request, lambda work: save_report(work, report))
         return {

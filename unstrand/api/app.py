@@ -11,6 +11,7 @@ from unstrand.api import (
     advice,
     backup,
     books,
+    calibration,
     cluster,
     docs,
     errors,
@@ -24,6 +25,7 @@ from unstrand.api import (
     sheet_books,
     statements,
     status,
+    whatif,
 )
 from unstrand.api.limits import limited
 
@@ -48,5 +50,8 @@ def api_app(service: Service) -> FastAPI:
         app.include_router(questions.router, dependencies=turn)
     for part in (status, ingest, books, sheet_books, rules, adjustments, imports, backup):
         app.include_router(part.router)
+    # Replays take longer than a question may: they work in processes and are followed or awaited.
+    for replay in (whatif.router, calibration.router, advice.making):
+        app.include_router(replay)
     docs.install(app)
     return app

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analytics.health.span import facts_span
 from collector.errors import StoreError
@@ -17,8 +18,11 @@ from scheduler_advisor.goals import Goals, load_goals
 from scheduler_advisor.window import Window, window_back
 from unstrand.clock import utc_now
 from unstrand.commands.progress import working
-from unstrand.commands.send import send
+from unstrand.commands.send import send_long
 from unstrand.commands.source import ask, opened
+
+if TYPE_CHECKING:
+    from scheduler_advisor.replayed import Replayed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Wish:
     forms: tuple[str, ...]
     language: str | None
     delivery: Path | None
+    replay: bool = True
 
 
 def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
@@ -49,8 +54,11 @@ def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
         window = _window(store, wish, goals)
         with working("bringing the ledger up to date"):
             ensure_built(store, window, cluster=wish.cluster)
+        replays = _replays(store, window, goals, wish.cluster) if wish.replay else ()
         with working("looking for what to change"):
-            report = make_report(store, window, goals, at=utc_now(), cluster=wish.cluster)
+            report = make_report(
+                store, window, goals, at=utc_now(), cluster=wish.cluster, replays=replays
+            )
         files = {form: rendered(report, form, language) for form in wish.forms}
         if wish.delivery is not None:
             _deliver(store, report, wish.delivery)
@@ -58,6 +66,15 @@ def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
             save_report(work, report)
     encoded = {form: base64.b64encode(content).decode() for form, content in files.items()}
     return {**report_json(report, language), "files": encoded}
+
+
+def _replays(store: Store, window: Window, goals: Goals, cluster: str | None) -> Sequence[Replayed]:
+    """What replays of the window find; only this loads the compiler."""
+    from scheduler_advisor.steps import Watch, replay_all
+    from unstrand.commands.progress import counting
+
+    with counting() as tell:
+        return replay_all(store, window, goals, cluster, Watch(progress=tell))
 
 
 def _deliver(store: Store, report: Any, receivers: Path) -> None:
@@ -94,8 +111,9 @@ def made_by_service(wish: Wish, address: str) -> dict[str, Any]:
         "since": window.since.isoformat(), "until": window.until.isoformat(),
         "tz": window.time_zone, "cluster": wish.cluster, "goals": text,
         "language": wish.language or goals.report.language, "forms": list(wish.forms),
+        "replay": wish.replay,
     }  # fmt: skip
-    answer: dict[str, Any] = send(address, "advice", body)
+    answer: dict[str, Any] = send_long(address, "advice", body)
     return answer
 
 

@@ -59,6 +59,13 @@ def advise(
         Path | None,
         typer.Option("--deliver", metavar="FILE", help="Send it to the receivers of this TOML."),
     ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay/--no-replay",
+            help="Try changes of scheduling on the window's own jobs, or give facts alone.",
+        ),
+    ] = True,
     db: Db = None,
     server: Server = None,
     as_json: Json = False,
@@ -72,6 +79,7 @@ def advise(
     wish = Wish(
         length=window, until=until, time_zone=time_zone, goals=goals, cluster=cluster,
         forms=listed(forms) if out is not None else (), language=language, delivery=delivery,
+        replay=replay,
     )  # fmt: skip
     address = server_for(db, server)
     report = made_from_file(wish, db) if address is None else made_by_service(wish, address)

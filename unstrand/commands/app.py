@@ -11,6 +11,7 @@ from unstrand.commands import (
     advise,
     agent,
     audit,
+    calibrate,
     close,
     demo,
     doctor,
@@ -78,6 +79,7 @@ import_facts.import_app.command("trace")(import_trace.trace)
 app.command("pack")(pack.pack)
 app.command("simulate")(simulate.simulate)
 app.command("sweep")(sweep.sweep)
+app.command("calibrate")(calibrate.calibrate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(advise.advise_app, name="advise")
 handover.register(advise.advise_app)

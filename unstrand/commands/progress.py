@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -17,3 +17,17 @@ def working(what: str) -> Iterator[None]:
         return
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[str, int, int], None]]:
+    """A line ``what 3 of 20`` on stderr that follows the calls, if stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    with Console(stderr=True).status("replaying") as status:
+
+        def tell(what: str, done: int, total: int) -> None:
+            status.update(f"{what}: {done}" + (f" of {total}" if total else ""))
+
+        yield tell

@@ -57,14 +57,14 @@ def replay_input(source: ReplaySource) -> ReplayInput:
 def _from_store(source: ReplaySource, window: str) -> ReplayInput:
     length = parse_duration(window)
     with opened(source.db) as store:
-        name, until = _known(store, source.cluster)
+        name, until = known_cluster(store, source.cluster)
         history = read_history(store, name, until - length, until)
     if source.fleet is None:
         return ReplayInput(history.read, history.cluster, f"store:{name}")
     return ReplayInput(history.read, read_fleet(source.fleet), source.fleet)
 
 
-def _known(store: Store, wanted: str | None) -> tuple[str, datetime]:
+def known_cluster(store: Store, wanted: str | None) -> tuple[str, datetime]:
     """The cluster asked for, or the only one, and until when the scheduler's facts are known."""
     known = {row["cluster"]: row["until"] for row in store.rows(_KNOWN)}
     if wanted is None and len(known) == 1:

@@ -68,6 +68,9 @@ def _draft(
     rows: list[dict[str, Any]],
     shapes: dict[tuple[str, str], NodeShape],
 ) -> Draft:
+    # The hand-over knows policies, whose module loads the simulator: only where it is needed.
+    from scheduler_advisor.handover.memory_default import memory_default
+
     shape = shapes[cluster, whole[0]["node"]]
     per_gpu_gib = int(shape.mem_mib * 0.95 / shape.gpus / 1024)
     stranded: dict[str, int] = {}
@@ -88,10 +91,6 @@ def _draft(
             observed("whole_memory_jobs", len({r["run_id"] for r in whole}), Unit.COUNT, command),
         ),
         examples=[run.job_id for run in named[:3]], samples=len(whole),
-        commands={
-            "apply": f"DefMemPerGPU={per_gpu_gib * 1024}    # slurm.conf, scontrol reconfigure",
-            "verify": "scontrol show config | grep DefMemPer",
-            "rollback": "DefMemPerNode=UNLIMITED    # slurm.conf, scontrol reconfigure",
-        },
+        commands=memory_default(site.work, cluster, site.window.until, per_gpu_gib * 1024),
         alternatives=("over_request",),
     )  # fmt: skip

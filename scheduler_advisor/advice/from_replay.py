@@ -1,0 +1,248 @@
+"""Steps 6 to 8: what the replay found, priced, explained and handed over as recommendations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.draft import (
+    Assumption,
+    Draft,
+    Duty,
+    FromReplay,
+    Keys,
+    NotRecommended,
+    Owner,
+)
+from scheduler_advisor.advice.rule import Rule, rule
+from scheduler_advisor.advice.site import CLASSES, Site
+from scheduler_advisor.figure import Unit, modelled
+
+if TYPE_CHECKING:
+    from scheduler_advisor.handover.snippet import Target
+    from scheduler_advisor.replayed import Replayed
+    from scheduler_advisor.search.boundary import Boundary
+    from scheduler_advisor.search.candidate import Candidate
+    from scheduler_advisor.search.search import Found
+
+RULE = rule("policy_change", risk=1, effort="low", needs=("scheduler",))
+_PRICE = """
+SELECT sum(price * ({all}))::DOUBLE / nullif(sum({all}), 0) AS price,
+  sum(CASE WHEN cash THEN ({all}) ELSE 0 END)::DOUBLE / nullif(sum({all}), 0) AS cash
+FROM advice_cell WHERE cluster = $1 AND price IS NOT NULL
+"""
+
+
+def from_replay(
+    site: Site, replay: Replayed
+) -> tuple[list[tuple[Draft, Rule]], list[NotRecommended]]:
+    """Recommendations of one cluster's replay, or why there are none."""
+    if replay.found is None:
+        why = NotRecommended(RULE.kind, replay.cluster, replay.withheld or "no_history",
+                             dict(replay.params))  # fmt: skip
+        return [], [why]
+    price, cash = price_of(site, replay.cluster)
+    drafts = [
+        (_draft(site, replay, replay.found, each, (price, cash)), _rule(each))
+        for each in replay.found.best
+    ]
+    if drafts:
+        return drafts, []
+    nothing = NotRecommended(RULE.kind, replay.cluster, "replay_nothing",
+                             {"tried": len(replay.found.tried)})  # fmt: skip
+    return [], [nothing]
+
+
+def price_of(site: Site, cluster: str) -> tuple[float | None, float]:
+    """Mean price of a GPU-hour of the cluster, None unpriced, and the share that can be given
+    back."""
+    row = site.rows(_PRICE.format(all=" + ".join(CLASSES)), [cluster])[0]
+    return row["price"], row["cash"] or 0.0
+
+
+def _rule(each: Candidate) -> Rule:
+    return rule(RULE.kind, risk=each.risk, effort=each.effort, needs=RULE.needs)
+
+
+def _draft(
+    site: Site, replay: Replayed, found: Found, each: Candidate, price: tuple[float | None, float]
+) -> Draft:
+    names = [change.name for change in each.changes]
+    assert replay.target is not None
+    handover = handed_over(names, replay.target)
+    own = replayed_saving(replay, found, each, price[0], handover)
+    return Draft(
+        kind=RULE.kind, cluster=replay.cluster, subject=each.name, owner=Owner(),
+        duty=Duty.PLATFORM, variant=each.gain.value,
+        params=_params(replay, found, each, names, own),
+        parts=_parts(found, each, price), current=[],
+        figures=(
+            modelled("replay_blocked", float(found.today.blocked.sum()), Unit.GPU_HOURS),
+            modelled("replay_blocked_after", float(each.found.blocked.sum()), Unit.GPU_HOURS),
+            modelled("mean_wait_before", found.today.mean_wait_s, Unit.SECONDS),
+            modelled("mean_wait_after", each.found.mean_wait_s, Unit.SECONDS),
+        ),
+        examples=_examples(found, each), samples=int(found.bench.past.judged.sum()),
+        assumptions=_assumptions(replay, found), replay=own,
+        alternatives=(), commands=_commands(handover),
+    )  # fmt: skip
+
+
+def _params(
+    replay: Replayed, found: Found, each: Candidate, names: Sequence[str], own: FromReplay
+) -> Mapping[str, Any]:
+    leading = replay.diagnosis.leading.value if replay.diagnosis else "nothing"
+    measured = {"urgent": each.urgent_hours, "big": each.big_hours}.get(each.gain.value, each.hours)
+    return {
+        "changes": Keys(f"change.{name}" for name in names),
+        "how": Keys(f"change_how.{name}" for name in names),
+        "risks": Keys(f"change_risk.{name}" for name in names),
+        "leading": Keys([f"cause_name.{leading}"]),
+        "grade": replay.grade.value, "low": measured.low, "high": measured.high,
+        "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),
+        "worth": "–" if found.worth_nodes is None else f"{found.worth_nodes:.1f}",
+        "bounds": bounds_text(found.bounds.get(each.name, ())),
+        "tried": len(found.tried), "jobs": int(found.bench.past.judged.sum()),
+    }  # fmt: skip
+
+
+def bounds_text(bounds: Sequence[Boundary]) -> str:
+    """``load 0.62 to 1.3; estimate 1 to 20``: where it pays of what was tried."""
+    said = []
+    for bound in bounds:
+        low = bound.above if bound.above is not None else bound.values[0]
+        high = bound.below if bound.below is not None else bound.values[-1]
+        left = "" if bound.above is not None else "≤"
+        right = "" if bound.below is not None else "≥"
+        said.append(f"{bound.assumption} {left}{low:.2g} – {right}{high:.2g}")
+    return "; ".join(said) or "–"
+
+
+def replayed_saving(
+    replay: Replayed,
+    found: Found,
+    each: Candidate,
+    price: float | None,
+    handover: Mapping[str, Any],
+) -> FromReplay:
+    """Point and interval in GPU-hours and money, and everything that a reader may ask about."""
+    hours = (each.hours.point, each.hours.low, each.hours.high)
+    measured = {"urgent": each.urgent_hours, "big": each.big_hours}.get(each.gain.value, each.hours)
+    waiting = float(each.wait_cost_daily.mean()) * 7 if len(each.wait_cost_daily) else 0.0
+    cost = None if price is None else tuple(hour * price + waiting for hour in hours)
+    today, after = found.today, each.found
+    return FromReplay(
+        grade=replay.grade.value, promises=replay.grade.promises, gain=each.gain.value,
+        gpu_hours=hours, cost=cost,  # type: ignore[arg-type]
+        shifts=shifts(found, each),
+        bounds=tuple(bound_json(bound) for bound in found.bounds.get(each.name, ())),
+        tried=tuple(tried_json(found)), handover=handover,
+        blast_gpus=(today.blast_gpus, after.blast_gpus), worth_nodes=found.worth_nodes,
+        measure=each.gain.value, measured=(measured.point, measured.low, measured.high),
+    )  # fmt: skip
+
+
+def shifts(found: Found, each: Candidate) -> tuple[tuple[str, float, float], ...]:
+    """Before and after of what people feel; what nobody has is left out."""
+    pairs = (
+        ("mean_wait_s", found.today.mean_wait_s, each.found.mean_wait_s),
+        ("p95_wait_s", found.today.p95_wait_s, each.found.p95_wait_s),
+        ("urgent_p95_s", found.today.urgent_p95_s, each.found.urgent_p95_s),
+        ("big_p95_s", found.today.big_p95_s, each.found.big_p95_s),
+        ("fairness", found.today.fairness, each.found.fairness),
+        ("goodput", found.today.goodput, each.found.goodput),
+        ("blast_gpus", found.today.blast_gpus, each.found.blast_gpus),
+    )
+    return tuple((n, float(a), float(b)) for n, a, b in pairs if a is not None and b is not None)
+
+
+def bound_json(bound: Boundary) -> dict[str, Any]:
+    """Plain values."""
+    return {
+        "assumption": bound.assumption, "values": list(bound.values),
+        "gains": [round(gain, 2) for gain in bound.gains], "pays_above": bound.above,
+        "pays_below": bound.below,
+    }  # fmt: skip
+
+
+def tried_json(found: Found) -> list[dict[str, Any]]:
+    """Every candidate with its objectives and why it is not advised."""
+    from scheduler_advisor.search.candidate import harmed
+
+    front = {point.name: point.on_front for point in found.front}
+    best = {each.name for each in found.best}
+    return [
+        {
+            "name": each.name, "gpu_hours": round(each.hours.point, 1),
+            "interval_80": [round(each.hours.low, 1), round(each.hours.high, 1)],
+            "mean_wait_s": round(each.found.mean_wait_s),
+            "p95_wait_s": round(each.found.p95_wait_s), "on_front": front.get(each.name, False),
+            "harms": list(harmed(each.today, each.found)), "advised": each.name in best,
+        }
+        for each in found.tried
+    ]  # fmt: skip
+
+
+def handed_over(names: Sequence[str], target: Target) -> dict[str, Any]:
+    """Snippets of all the changes, by scheduler."""
+    from scheduler_advisor.handover.handover import snippets
+
+    return {
+        scheduler: [snippet.as_json() for snippet in made]
+        for scheduler, made in snippets(names, target).items()
+    }
+
+
+def _commands(handover: Mapping[str, Any]) -> dict[str, str]:
+    """The Slurm ones stand in the report; the others in its JSON."""
+    made = handover.get("slurm", [])
+    if not made:
+        return {}
+    texts = [text for each in made for text in each["files"].values() if text]
+    return {
+        "apply": "".join(texts) + "\n".join(dict.fromkeys(each["apply"] for each in made)),
+        "verify": "\n".join(each["verify"] for each in made),
+        "rollback": "\n".join(dict.fromkeys(each["rollback"] for each in made)),
+    }
+
+
+def _parts(found: Found, each: Candidate, price: tuple[float | None, float]) -> list[Part]:
+    """The window's days; freed hours are cash only as far as the capacity can be given back."""
+    past, cluster = found.bench.past, found.bench.past.name
+    parts = []
+    for place, (hours, waiting) in enumerate(zip(each.daily, each.wait_cost_daily, strict=True)):
+        for cash, share in ((False, 1 - price[1]), (True, price[1])):
+            if not share:
+                continue
+            cost = None if price[0] is None else Decimal(repr(hours * share * price[0]))
+            if cost is not None and not cash:
+                cost += Decimal(repr(float(waiting)))
+            parts.append(
+                Part(claim=f"policy:{cluster}", day=past.day(place).date(),
+                     micro_gpu_s=round(hours * share * 3.6e9), cost=cost, cash=cash,
+                     cluster=cluster)
+            )  # fmt: skip
+    return parts
+
+
+def _examples(found: Found, each: Candidate) -> list[str]:
+    """The three jobs whose wait changes most."""
+    import numpy as np
+
+    jobs = found.bench.past.jobs
+    gained = found.today.waits - each.found.waits
+    order = np.argsort(-np.nan_to_num(gained, nan=0.0), kind="stable")[:3]
+    ids = np.asarray(jobs.job_id)[found.bench.past.judged]
+    return [str(ids[place]) for place in order if gained[place] > 0]
+
+
+def _assumptions(replay: Replayed, found: Found) -> tuple[Assumption, ...]:
+    calibration = replay.calibration
+    assert calibration is not None
+    source = calibration.in_force.source
+    assumed = [Assumption(f"policy_{source}", found.policy.order.value, source != "settings")]
+    assumed += [Assumption("replay_remark", text, True) for text in calibration.in_force.remarks]
+    assumed.append(Assumption("same_arrivals", "", True))
+    return tuple(assumed)

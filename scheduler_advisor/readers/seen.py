@@ -1,0 +1,86 @@
+"""Who held what where, how much of it idle, and which jobs have shown that they can resume."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from scheduler_advisor.diagnosis.seen import Seen
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.jobs import Jobs
+
+
+class Facts(Protocol):
+    """What is needed of a store."""
+
+    def query(self, sql: str, params: tuple[object, ...] = ()) -> pa.Table:
+        """Rows as Arrow."""
+
+    def rows(self, sql: str, params: Any = ()) -> list[dict[str, Any]]:
+        """Rows as dicts."""
+
+
+# One row = what a job's last run held on one node.
+_HELD = """
+WITH last AS (
+  SELECT job_id, arg_max(run_id, coalesce(start_at, submit_at)) AS run_id FROM job_run
+  WHERE cluster = $1 AND start_at < $3 AND coalesce(end_at, last_known_at, $3) > $2
+  GROUP BY job_id)
+SELECT last.job_id, a.node, sum(a.gpus * a.share_num / a.share_den)::DOUBLE AS gpus,
+  max(coalesce(a.cpus, 0))::DOUBLE * 1000 AS cpu_milli,
+  max(coalesce(a.mem_mib, 0))::DOUBLE AS mem_mib
+FROM last JOIN allocation a ON a.cluster = $1 AND a.run_id = last.run_id
+GROUP BY last.job_id, a.node ORDER BY last.job_id, a.node
+"""
+_IDLE = """
+SELECT sum(h.allocated_idle)::DOUBLE / nullif(sum(h.used + h.lost + h.allocated_idle), 0) AS idle,
+  sum(h.used + h.lost + h.allocated_idle)::DOUBLE / 3.6e9 AS measured
+FROM ledger_hour h JOIN ledger_pool p ON p.pool_key = h.pool_key
+WHERE p.cluster = $1 AND h.hour >= $2 AND h.hour < $3
+"""
+# One row = one job that went on after a stop: a requeued one that ended well, or one with marks.
+_RESUMES = """
+SELECT job_id FROM job_run WHERE cluster = $1
+GROUP BY job_id HAVING count(start_at) > 1 AND bool_or(state = 'COMPLETED')
+UNION
+SELECT DISTINCT job_id FROM event WHERE cluster = $1 AND job_id IS NOT NULL
+AND kind IN ('checkpoint_end', 'restore_end')
+"""
+
+
+def read_seen(
+    facts: Facts,
+    cluster: str,
+    span: tuple[datetime, datetime],
+    jobs: Jobs,
+    inventory: Cluster,
+    topology_ratio: float | None = None,
+) -> Seen:
+    """What was observed in ``span``; jobs and nodes that the replay does not have are left out."""
+    table = facts.query(_HELD, (cluster, *span))
+    place = {str(name): at for at, name in enumerate(jobs.job_id)}
+    job = np.array([place.get(n, -1) for n in table.column("job_id").to_pylist()], np.int64)
+    node = np.array(
+        [inventory.index.get(n, -1) for n in table.column("node").to_pylist()], np.int64
+    )
+    known = (job >= 0) & (node >= 0)
+    idle = facts.rows(_IDLE, [cluster, *span])[0]
+
+    def column(name: str) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = table.column(name).to_numpy()[known]
+        return values
+
+    return Seen(
+        job[known], node[known], column("gpus"), column("cpu_milli"), column("mem_mib"),
+        idle_ratio=idle["idle"] if idle["measured"] else None, topology_ratio=topology_ratio,
+    )  # fmt: skip
+
+
+def resumable(facts: Facts, cluster: str, jobs: Jobs) -> NDArray[np.bool_]:
+    """Jobs with evidence that they go on after a stop instead of starting over."""
+    named = {row["job_id"] for row in facts.rows(_RESUMES, [cluster])}
+    return np.array([str(name) in named for name in jobs.job_id], bool)

@@ -1,0 +1,146 @@
+"""Fidelity and diagnosis: how far the replay can be trusted, and what holds the cluster back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler_advisor.advice.draft import FromReplay
+from scheduler_advisor.messages import Words
+from scheduler_advisor.replayed import Replayed
+from scheduler_advisor.report.contents import WeeklyReport
+from scheduler_advisor.report.html_measured import table
+from scheduler_advisor.report.markup import Markup, join, tag
+from scheduler_advisor.report.wording import duration_text, hours_text
+
+
+def replays(report: WeeklyReport, words: Words) -> Markup | None:
+    """One block per cluster that was replayed."""
+    blocks = [_one(each, words) for each in report.replays if each.calibration is not None]
+    return join(*blocks) if blocks else None
+
+
+def _one(each: Replayed, words: Words) -> Markup:
+    return join(
+        tag("h2", f"{words.say('diagnosis.title')} · {each.cluster}"),
+        _diagnosis(each, words),
+        tag("h3", words.say("fidelity.title")),
+        tag("p", fidelity_line(each, words)),
+        _marks(each, words),
+        _mismatches(each, words),
+    )
+
+
+def fidelity_line(each: Replayed, words: Words) -> str:
+    """One sentence: grade, policy, and the mean wait on both sides."""
+    found = each.calibration
+    if found is None or found.found is None:
+        return words.say("fidelity.none")
+    source = words.say(f"fidelity.{found.in_force.source}", count=len(found.tried))
+    policy = f"{found.policy.order.value}, {found.policy.backfill.value}, "
+    return words.say(
+        "fidelity.line", grade=found.grade.value, policy=policy + found.policy.placement.value,
+        source=source, replay=duration_text(found.found.replay_mean_wait_s),
+        real=duration_text(found.found.real_mean_wait_s),
+    )  # fmt: skip
+
+
+def _diagnosis(each: Replayed, words: Words) -> Markup | None:
+    if each.diagnosis is None:
+        return None
+    name = words.say(f"cause_name.{each.diagnosis.leading.value}")
+    items = [tag("li", text) for text in diagnosis_lines(each, words)]
+    leading = words.say("diagnosis.leading", name=name)
+    return join(
+        tag("p", tag("b", leading), " ", tag("span", words.say("number.observed"), cls="k")),
+        tag("ul", *items),
+    )
+
+
+def diagnosis_lines(each: Replayed, words: Words) -> list[str]:
+    """Every cause with its measured value and where it begins to count."""
+    assert each.diagnosis is not None
+    lines = []
+    for finding in each.diagnosis.findings:
+        unit = finding.threshold.unit
+        value, limit = (_text(v, unit, words) for v in (finding.value, finding.threshold.value))
+        name = words.say(f"cause_name.{finding.bottleneck.value}")
+        lines.append(words.say("diagnosis.line", name=name, value=value, limit=limit))
+    return lines
+
+
+def _text(value: float | None, unit: str, words: Words) -> str:
+    if value is None:
+        return words.say("diagnosis.unmeasured")
+    return duration_text(value) if unit == "s" else f"{value:.1%}"
+
+
+def _marks(each: Replayed, words: Words) -> Markup | None:
+    assert each.calibration is not None
+    if not each.calibration.marks:
+        return None
+    heads = [(words.say(f"fidelity.{name}"), name == "value")
+             for name in ("measure", "value", "grade", "limits")]  # fmt: skip
+    rows = [
+        (words.say(f"fidelity.{mark.measure}"), f"{mark.value:.3g}", mark.grade.value,
+         " / ".join(f"{limit:g}" for limit in mark.limits))
+        for mark in each.calibration.marks
+    ]  # fmt: skip
+    return table(heads, rows)
+
+
+def _mismatches(each: Replayed, words: Words) -> Markup | None:
+    assert each.calibration is not None
+    lines = mismatch_lines(each, words)
+    if not lines:
+        return None
+    items = [tag("li", line) for line in lines]
+    return join(tag("h4", words.say("fidelity.worst")), tag("ul", *items))
+
+
+def mismatch_lines(each: Replayed, words: Words) -> list[str]:
+    """The largest differences with their likely causes."""
+    assert each.calibration is not None
+    return [
+        words.say(
+            "fidelity.of", queue=miss.fit.queue or "–", size=miss.fit.size, jobs=miss.fit.jobs,
+            replay=duration_text(miss.fit.replay_mean_s), real=duration_text(miss.fit.real_mean_s),
+            cause=words.say(f"cause.{miss.cause.value}", evidence=miss.evidence),
+        )
+        for miss in each.calibration.mismatches[:3]
+    ]  # fmt: skip
+
+
+def shift_rows(own: FromReplay, words: Words) -> list[tuple[str, str, str]]:
+    """Measure, today, after: gained and lost side by side."""
+    rows = []
+    for name, before, after in own.shifts:
+        text = duration_text if name.endswith("_s") else _plain(name)
+        rows.append((words.say(f"replay.{name}"), text(before), text(after)))
+    return rows
+
+
+def _plain(name: str) -> Callable[[float], str]:
+    form = ".1f" if name == "blast_gpus" else ".1%"
+    return lambda value: format(value, form)
+
+
+def shifts(own: FromReplay, words: Words) -> Markup:
+    """The table of what was gained and lost, and what else was tried."""
+    heads = [(words.say("replay.gained"), False), (words.say("replay.before"), True),
+             (words.say("replay.after"), True)]  # fmt: skip
+    names = (("replay.tried", False), ("replay.p95_wait_s", True), ("replay.front", False))
+    tried_heads = [(words.say(name), number) for name, number in names]
+    tried_heads.insert(1, ("GPU-h", True))
+    tried = [
+        (_names(row["name"], words), hours_text(row["gpu_hours"]),
+         duration_text(row["p95_wait_s"]), "●" if row["on_front"] else "")
+        for row in sorted(own.tried, key=lambda row: -row["gpu_hours"])[:8]
+    ]  # fmt: skip
+    return join(table(heads, shift_rows(own, words)), table(tried_heads, tried))
+
+
+def _names(name: str, words: Words) -> str:
+    parts = name.split(" + ")
+    return " + ".join(
+        words.say(f"change.{part}") if words.has(f"change.{part}") else part for part in parts
+    )

@@ -1,0 +1,190 @@
+"""From a measured window to a change worth making: nine steps, each usable alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler_advisor.calibration.calibrate import Calibration
+from scheduler_advisor.calibration.calibrate import calibrate as calibrated
+from scheduler_advisor.calibration.in_force import stored_settings
+from scheduler_advisor.diagnosis.diagnose import Diagnosis
+from scheduler_advisor.diagnosis.diagnose import diagnose as diagnosed
+from scheduler_advisor.diagnosis.seen import Seen
+from scheduler_advisor.goals import Goals
+from scheduler_advisor.handover.handover import target_of
+from scheduler_advisor.measurements.repeats import Repeat, varying_repeats
+from scheduler_advisor.past import Past, past_of
+from scheduler_advisor.readers.errors import ReaderError
+from scheduler_advisor.readers.seen import read_seen, resumable
+from scheduler_advisor.readers.store import read_history
+from scheduler_advisor.replayed import Replayed
+from scheduler_advisor.search.bench import bench_of
+from scheduler_advisor.search.search import Found
+from scheduler_advisor.search.search import search as searched
+from scheduler_advisor.window import Window
+from scheduler_advisor.workers import Inline, Processes, Workers, never
+
+if TYPE_CHECKING:
+    from collector.store import Store
+
+LEAST_JOBS = 50  # of the window: with fewer, one job is 2% of everything and chance decides
+LEAST_DAYS = 7  # nights and weekends are a part of every scheduler's life
+SMALL = 400_000  # jobs times replays below which processes cost more than they bring
+NAMED = 20
+
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How a long run is watched and stopped."""
+
+    progress: Progress = _silent
+    cancelled: Callable[[], bool] = never
+    workers: Workers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Step 1: the past, what was seen, and the scheduler's settings."""
+
+    past: Past
+    seen: Seen
+    settings: dict[str, str]
+
+
+def replay_advice(
+    store: Store, window: Window, goals: Goals, cluster: str, watch: Watch | None = None
+) -> Replayed:
+    """What a replay of ``window`` advises for ``cluster``; nothing is written.
+
+    Steps 6 to 9 (price, explain, hand over, follow up) are the report's: see
+    `advice.from_replay` and `followup`. Raises CancelledError when ``watch`` says so.
+    """
+    watch = watch or Watch()
+    began = time.process_time()
+    loaded = load(store, window, cluster)
+    if isinstance(loaded, Replayed):
+        return loaded
+    diagnosis = diagnose(loaded, goals)
+    calibration = calibrate(loaded, watch)
+    found = search_and_bound(calibration, goals, watch)
+    return Replayed(
+        cluster=cluster, calibration=calibration, diagnosis=diagnosis, found=found,
+        target=target_of(loaded.past.cluster, loaded.settings),
+        not_resumable=_not_resumable(loaded.past, found),
+        cpu_s=time.process_time() - began,
+    )  # fmt: skip
+
+
+def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
+    """Step 1: jobs, nodes, placements and settings; too little of them is a result of its own."""
+    if window.duration_s < LEAST_DAYS * 86_400:
+        return _withheld(cluster, "short_window", days=window.duration_s / 86_400)
+    try:
+        history = read_history(store, cluster, window.since, window.until)
+    except ReaderError as error:
+        return _withheld(cluster, "no_history", error=str(error))
+    past = past_of(
+        history.read, history.cluster,
+        since=int(window.since.timestamp()) - history.origin_s,
+        until=int(window.until.timestamp()) - history.origin_s,
+        origin_s=history.origin_s, name=cluster,
+    )  # fmt: skip
+    judged = int(past.judged.sum())
+    if judged < LEAST_JOBS:
+        return _withheld(cluster, "few_jobs", jobs=judged, least=LEAST_JOBS)
+    able = resumable(store, cluster, past.jobs)
+    past = replace(past, jobs=past.jobs.changed(preemptible=able.astype(np.int64)))
+    span = (window.since, window.until)
+    topology = _topology_ratio(store, window, cluster, past)
+    seen = read_seen(store, cluster, span, past.jobs, past.cluster, topology)
+    return Loaded(past, seen, stored_settings(store, cluster, window.until))
+
+
+def diagnose(loaded: Loaded, goals: Goals) -> Diagnosis:
+    """Step 2: what holds the cluster back, from what was measured."""
+    return diagnosed(bench_of(loaded.past, goals), loaded.seen)
+
+
+def calibrate(loaded: Loaded, watch: Watch | None = None) -> Calibration:
+    """Step 3: the policy in force, and how well its replay repeats what happened."""
+    watch = watch or Watch()
+    return calibrated(
+        loaded.past, loaded.settings, workers=_workers(loaded.past, watch),
+        progress=lambda done, total: watch.progress("calibrate", done, total),
+        cancelled=watch.cancelled,
+    )  # fmt: skip
+
+
+def search_and_bound(calibration: Calibration, goals: Goals, watch: Watch | None = None) -> Found:
+    """Steps 4 and 5: try the catalogue with equal jobs and seeds; find where it stops paying."""
+    watch = watch or Watch()
+    error = calibration.found.blocked_error if calibration.found else 1.0
+    return searched(
+        calibration.past, calibration.policy, goals, input_error=error,
+        workers=_workers(calibration.past, watch), progress=watch.progress,
+        cancelled=watch.cancelled,
+    )  # fmt: skip
+
+
+def clusters_of(store: Store, window: Window) -> list[str]:
+    """Clusters with a scheduler's facts in the window."""
+    rows = store.rows(
+        "SELECT DISTINCT cluster FROM fact_window WHERE kind = 'scheduler' AND since < ? "
+        "AND until > ? ORDER BY cluster",
+        [window.until, window.since],
+    )
+    return [str(row["cluster"]) for row in rows]
+
+
+def replay_all(
+    store: Store,
+    window: Window,
+    goals: Goals,
+    cluster: str | None = None,
+    watch: Watch | None = None,
+) -> Sequence[Replayed]:
+    """`replay_advice` for the cluster, or for every one in the window."""
+    names = [cluster] if cluster is not None else clusters_of(store, window)
+    return [replay_advice(store, window, goals, name, watch) for name in names]
+
+
+def _workers(past: Past, watch: Watch) -> Workers:
+    if watch.workers is not None:
+        return watch.workers
+    return Inline() if len(past.jobs) * 20 < SMALL else Processes(2)
+
+
+def _withheld(cluster: str, reason: str, **params: float | str) -> Replayed:
+    return Replayed(cluster=cluster, withheld=reason, params=tuple(params.items()))
+
+
+def _topology_ratio(store: Store, window: Window, cluster: str, past: Past) -> float | None:
+    """GPU time of repeated jobs lost to looser placements, over all held; None: none repeated."""
+    with store.work() as work:
+        repeats = varying_repeats(work, window, cluster)
+    explained: list[Repeat] = [each for each in repeats if each.placement_explains]
+    held = float((past.gpus_held * past.jobs.run).sum()) / 3600
+    return sum(each.excess_gpu_hours for each in explained) / held if held else None
+
+
+def _not_resumable(past: Past, found: Found) -> tuple[str, ...]:
+    """Jobs that preemption would have stopped and that show no sign that they resume."""
+    from scheduler_advisor.search.catalogue import Part
+
+    if not any(Part.PREEMPTION in each.parts for each in found.best):
+        return ()
+    top = past.jobs.priority.max()
+    lost = np.flatnonzero((past.jobs.preemptible == 0) & (past.jobs.priority < top))
+    cost = (past.gpus_held * past.jobs.run)[lost]
+    return tuple(str(past.jobs.job_id[job]) for job in lost[np.argsort(-cost)][:NAMED])
