@@ -135,6 +135,9 @@ class Policy:
                 f"policy: gang = false goes with backfill none or greedy, not {self.backfill}:"
                 " a reservation for a whole gang has no meaning where tasks start one by one"
             )
+        self.eviction.check()
+        for queue in self.quota.queues:
+            queue.check()
         if self.backfill_whole_nodes and self.backfill is not Backfill.EASY:
             raise PolicyError(
                 "policy: backfill.whole_nodes is a way to reserve; it goes with backfill easy"

@@ -23,6 +23,7 @@ from scheduler_advisor.engine.policy import (
     Preemption,
     Ties,
 )
+from scheduler_advisor.engine.presets import SCHEDULERS
 
 KEYS: Mapping[str, str] = {
     "order": "order",
@@ -51,7 +52,6 @@ CHOICES: Mapping[str, type[StrEnum]] = {
 }
 SHORT = {"sjf": "sjf-limit"}
 FLAGS = ("gang", "backfill_whole_nodes")
-LATER_PRESETS = ("slurm", "volcano", "yarn-capacity", "kueue", "kai", "singularity")
 PRESETS: Mapping[str, Policy] = {
     "fifo": Policy(),
     "easy": Policy(backfill=Backfill.EASY),
@@ -59,6 +59,7 @@ PRESETS: Mapping[str, Policy] = {
     "conservative-compress": Policy(backfill=Backfill.CONSERVATIVE_COMPRESS),
     "greedy": Policy(backfill=Backfill.GREEDY),
     "sjf": Policy(order=Order.SJF_LIMIT),
+    **SCHEDULERS,
 }
 
 
@@ -66,8 +67,6 @@ def preset(name: str) -> Policy:
     """The policy of that name: a preset, or the name of an order."""
     if name in PRESETS:
         return PRESETS[name]
-    if name in LATER_PRESETS:
-        raise PolicyError(f"policy: the preset {name} is not there yet; known: {sorted(PRESETS)}")
     if name in tuple(Order):
         return Policy(order=Order(name))
     raise PolicyError(f"policy: no preset {name}; known: {sorted(PRESETS)}, or a .toml file")

@@ -93,9 +93,9 @@ def next_instant(w: World, live: Live, rules: Rules, terms: Terms, z: Any) -> in
         at = min(at, live.timers[0] >> JOB_BITS)
     if z[BUDGET_OUT] != 0 and z[RUNNING] > 0:
         at = min(at, (z[NOW] // HOUR_S + 1) * HOUR_S)
-    if terms.interval != 0 and z[WAITING] > 0 and z[BLOCKED] != 0:
-        if z[NOW] % terms.interval != 0 or z[RUNNING] > 0:
-            at = min(at, (z[NOW] // terms.interval + 1) * terms.interval)
+    waits = terms.interval != 0 and z[WAITING] > 0 and z[BLOCKED] != 0
+    if waits and (z[NOW] % terms.interval != 0 or z[RUNNING] > 0):
+        at = min(at, (z[NOW] // terms.interval + 1) * terms.interval)
     return max(at, z[NOW])
 
 
@@ -106,9 +106,9 @@ def queue_children(w: World, live: Live, terms: Terms, z: Any, job: int, now: in
     for at in range(family.child_start[job], family.child_start[job + 1]):
         child = family.children[at]
         family.waits_for[child] -= 1
-        if w.rows.shape[child] >= 0 and family.waits_for[child] == 0:
-            if w.eligible[child] <= now:
-                enqueue(w, live, terms, z, child, now)
+        free = w.rows.shape[child] >= 0 and family.waits_for[child] == 0
+        if free and w.eligible[child] <= now:
+            enqueue(w, live, terms, z, child, now)
 
 
 @kernel

@@ -128,7 +128,7 @@ def admits(tree: Tree, terms: Terms, queue: int, milli: int, free: int) -> bool:
     for other in range(1, len(row)):
         if other != queue and row[other, Q_KEEP] > 0:
             kept += max(0, row[other, Q_KEEP] - row[other, Q_HELD])
-    return free - milli >= kept
+    return kept == 0 or free - milli >= kept
 
 
 @kernel
@@ -165,10 +165,10 @@ def _round(tree: Tree, start: int, end: int, left: int) -> int:
     for at in range(start, end):
         child = tree.children[at]
         missing = row[child, Q_HELD] + row[child, Q_ASKED] - row[child, Q_FAIR]
-        if missing > 0 and row[child, Q_WEIGHT] > 0:
-            if missing <= left * row[child, Q_WEIGHT] // weights:
-                row[child, Q_FAIR] += missing
-                rest -= missing
+        # A queue without weight has a share of 0, which never suffices.
+        if 0 < missing <= left * row[child, Q_WEIGHT] // weights:
+            row[child, Q_FAIR] += missing
+            rest -= missing
     if rest < left:
         return rest
     for at in range(start, end):

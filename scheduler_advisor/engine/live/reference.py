@@ -187,7 +187,7 @@ class LiveWorld(World):
             for node in self.nodes.values()
             if not node.children and node is not leaf and node.rule.lend is not None
         )
-        return self.free() - size >= kept
+        return kept == 0 or self.free() - size >= kept
 
     def _over(self, limit: Limit, job: Job) -> bool:
         if not self._bound(limit, job):
@@ -449,9 +449,9 @@ def _wakes(world: LiveWorld) -> list[int]:
     if world.budget_out and world.running:
         wakes.append((world.now // HOUR_S + 1) * HOUR_S)
     interval = policy.backfill_interval_s
-    if interval and world.queue and world.blocked:
-        if world.now % interval or world.running or world.claims:
-            wakes.append((world.now // interval + 1) * interval)
+    more = interval and (world.now % interval or world.running or world.claims)
+    if more and world.queue and world.blocked:
+        wakes.append((world.now // interval + 1) * interval)
     return wakes
 
 

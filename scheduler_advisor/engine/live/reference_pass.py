@@ -116,12 +116,10 @@ def _share(world: LiveWorld, node: Node) -> float:
 def _examine(world: LiveWorld, this: Pass, job: Job) -> bool:
     """One job's turn; False ends the pass."""
     policy, leaf = world.policy, world.leaf[job.index]
-    if policy.quota.strict and leaf in this.blocked_leaves:
-        return True
-    if this.head is not None and policy.backfill_max_limit_s:
-        if job.limit > policy.backfill_max_limit_s:
-            return True
-    if world.held_back(job):
+    most = policy.backfill_max_limit_s
+    too_long = this.head is not None and most and job.limit > most
+    waits = policy.quota.strict and leaf in this.blocked_leaves
+    if too_long or waits or world.held_back(job):
         return True
     if job.index in world.pinned:
         _resume(world, this, job)
@@ -130,17 +128,15 @@ def _examine(world: LiveWorld, this: Pass, job: Job) -> bool:
     if admitted and _start(world, this, job):
         return True
     if _stop_others(world, this, job):
-        if this.head is not None and policy.backfill is Backfill.EASY:
-            if not policy.backfill_whole_nodes:
-                this.shadow = shadow_of(world, this.head)
+        if this.shadow is not None and this.head is not None:
+            this.shadow = shadow_of(world, this.head)
         return True
     this.blocked_leaves.add(leaf)
     if not admitted:
         return True
     world.blocked = True
-    if policy.backfill is Backfill.EASY and policy.backfill_whole_nodes:
-        if len(world.plans) < MOST_PLANS:
-            _plan(world, job)
+    if policy.backfill_whole_nodes and len(world.plans) < MOST_PLANS:
+        _plan(world, job)
     if this.head is None:
         this.head = job
         if policy.backfill is Backfill.EASY and not policy.backfill_whole_nodes:

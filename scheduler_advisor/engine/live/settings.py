@@ -90,6 +90,9 @@ class QueueRule:
                 raise PolicyError(
                     f"policy: quota.queues.{self.name}.{key} is {value}; must be 0 or more"
                 )
+
+    def check(self) -> None:
+        """What only the whole rule shows; keys are read one by one."""
         if self.maximum is not None and self.maximum < self.guarantee:
             raise PolicyError(
                 f"policy: quota.queues.{self.name}: maximum {self.maximum} is below its guarantee"
@@ -197,6 +200,9 @@ class EvictionPart:
             value = getattr(self, item.name)
             if isinstance(value, int) and value < 0:
                 raise PolicyError(f"policy: preemption.{item.name} is {value}; must be 0 or more")
+
+    def check(self) -> None:
+        """What only the whole part shows; keys are read one by one."""
         if self.gib_per_gpu and not self.storage_gib_s:
             raise PolicyError("policy: preemption.gib_per_gpu needs preemption.storage_gib_s")
 
@@ -271,7 +277,7 @@ def live_keys() -> list[str]:
 
 def live_changed(part: Any, key: str, value: object) -> Any:
     """The part with one key of the command line replaced."""
-    table, _, rest = key.partition(".")
+    rest = key.partition(".")[2]
     head, _, tail = rest.partition(".")
     if head == QUEUES and tail and isinstance(part, QuotaPart):
         return replace(part, queues=_queue_changed(part.queues, key, tail, value))
