@@ -12,12 +12,14 @@ from collector.store import Work
 
 CONFIG = (
     "SchedulerType", "SchedulerParameters", "SelectType", "SelectTypeParameters", "PriorityType",
-    "PriorityDecayHalfLife", "PriorityWeightAge", "PriorityWeightFairShare",
+    "PriorityDecayHalfLife", "PriorityCalcPeriod", "PriorityFlags", "PriorityWeightAge",
+    "PriorityWeightAssoc", "PriorityWeightFairShare",
     "PriorityWeightJobSize", "PriorityWeightPartition", "PriorityWeightQOS",
     "PriorityWeightTRES", "PriorityFavorSmall",
     "PriorityMaxAge", "PreemptType", "PreemptMode", "PreemptExemptTime", "TopologyPlugin",
-    "TopologyParam", "DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU", "JobDefaults", "MaxMemPerNode",
-    "OverTimeLimit", "EnforcePartLimits", "AccountingStorageEnforce", "SLURM_VERSION",
+    "TopologyParam", "DefMemPerCPU", "DefMemPerNode", "DefMemPerGPU", "JobDefaults",
+    "MaxMemPerNode", "OverTimeLimit", "EnforcePartLimits", "AccountingStorageEnforce",
+    "AccountingStorageTRES", "SLURM_VERSION",
 )  # fmt: skip
 PARTITION = (
     "Default", "MaxTime", "DefaultTime", "MaxNodes", "PriorityTier", "PreemptMode", "LLN", "QoS",

@@ -49,6 +49,12 @@ class Draft:
                 before, after = self.change.before.get(key), self.change.after.get(key)
                 self.cannot[key] = NotExpressed(key, before, after, reason)
 
+    def refuse_beside(self, name: str, reason: str) -> None:
+        """This scheduler has no setting for what changes beside the policy."""
+        value = getattr(self.beside, name)
+        if value:
+            self.cannot[name] = NotExpressed(name, None, value, reason)
+
     def always(self, key: str, value: object, reason: str) -> None:
         """The scheduler has ``value`` and nothing else: any other is not expressed."""
         if key in self.change.changed and self.change.after.get(key) != value:

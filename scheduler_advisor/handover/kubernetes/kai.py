@@ -221,10 +221,10 @@ def _headroom(draft: Draft, objects: Objects) -> None:
     kept = draft.beside.headroom_gpus
     if kept is None:
         return
-    draft.remark(
+    draft.refuse_beside(
         "headroom_gpus",
-        "not expressed: KAI lends what a queue does not use, so nothing"
-        " stays empty; a queue headroom gets it back by reclaim instead",
+        "KAI lends what a queue does not use, so nothing stays empty; a queue headroom gets it back"
+        " by reclaim instead",
     )
     if kept == 0:
         objects.drop("Queue", "headroom")

@@ -74,9 +74,8 @@ def slices(draft: Draft) -> tuple[list[Edit], list[Run]]:
 def pod_defaults(draft: Draft) -> None:
     """Kubernetes has defaults per container, none per GPU."""
     for name in ("mem_mib_per_gpu", "cpus_per_gpu"):
-        if getattr(draft.beside, name) is not None:
-            draft.remark(
-                name,
-                "not expressed: a LimitRange gives a container a default, whatever"
-                " its GPUs; per GPU it takes a mutating admission policy",
-            )
+        draft.refuse_beside(
+            name,
+            "a LimitRange gives a container a default, whatever its GPUs; per GPU it takes a"
+            " mutating admission policy",
+        )

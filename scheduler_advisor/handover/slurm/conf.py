@@ -10,6 +10,7 @@ _OBJECTS = re.compile(
     r"\s*(PartitionName|NodeName|NodeSet|DownNodes|FrontendName|SlurmctldHost|Include)\b", re.I
 )
 _UNIT = re.compile(r"^(-?\d+) (sec|min)$")
+_NO_LINE = ("SLURM_VERSION", "JobDefaults")  # shown, but no key of the file
 _UNSET = {"", "(null)", "N/A", "UNLIMITED", "NONE"}
 PER_PARTITION = (
     "PriorityTier",
@@ -18,8 +19,6 @@ PER_PARTITION = (
     "QoS",
     "DefMemPerCPU",
     "DefMemPerNode",
-    "DefMemPerGPU",
-    "DefCpuPerGPU",
     "MaxTime",
     "Nodes",
 )
@@ -38,8 +37,9 @@ class Conf:
         lines = [
             f"{key}={shown}"
             for key, value in settings.items()
-            if "." not in key and key != "SLURM_VERSION" and (shown := _shown(value))
+            if "." not in key and key not in _NO_LINE and (shown := _shown(value))
         ]
+        lines += _per_gpu(settings.get("JobDefaults", ""))
         for name in partitions_in(settings):
             parts = [f"PartitionName={name}"]
             for key in PER_PARTITION:
@@ -48,6 +48,7 @@ class Conf:
                 inherited = key == "PreemptMode" and value == settings.get("PreemptMode")
                 if value and not inherited:
                     parts.append(f"{key}={value}")
+            parts += _per_gpu(settings.get(f"partition.{name}.JobDefaults", ""))
             lines.append(" ".join(parts))
         return cls("".join(f"{line}\n" for line in lines))
 
@@ -152,6 +153,8 @@ class Conf:
         code = re.sub(
             rf"(?i)(?:(?<=\s)|^)({re.escape(key)})\s*=\s*(\"[^\"]*\"|\S+)[ \t]*", "", code
         )
+        body = code.rstrip(" \t\n")
+        code = body + code[len(body) :].lstrip(" \t")
         self._lines[i : i + 1] = [code + tail] if (code + tail).strip() else []
 
     def _end_of_settings(self) -> int:
@@ -196,6 +199,11 @@ def minutes_of(text: str) -> int:
         hours, minutes, _ = (*parts, 0, 0)[:3]
         return int(days) * 1440 + hours * 60 + minutes
     return parts[0] * 60 + parts[1] if len(parts) == 3 else parts[0]
+
+
+def _per_gpu(shown: str) -> list[str]:
+    """Defaults per GPU, which Slurm shows together: ``DefCpuPerGPU=8,DefMemPerGPU=59000``."""
+    return [one for one in _shown(shown).split(",") if one]
 
 
 def _shown(value: str) -> str:

@@ -17,12 +17,9 @@ def requests(draft: SlurmDraft) -> None:
     if memory is not None:
         for key in MEMORY:
             draft.conf.set(key, str(memory) if key == "DefMemPerGPU" else None)
-        for name in draft.conf.partitions():
+        for name in (*draft.conf.partitions(), "DEFAULT"):
             for key in MEMORY:
-                own = draft.conf.partition(name, key)
-                if own is not None and own != draft.conf.partition("DEFAULT", key):
-                    draft.conf.set_partition(name, key, None)
-        draft.conf.set_partition("DEFAULT", "DefMemPerGPU", None)
+                draft.conf.set_partition(name, key, None)
         draft.remark(
             "mem_mib_per_gpu",
             "jobs that wait already keep the memory they were given at"

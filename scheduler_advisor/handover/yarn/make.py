@@ -300,8 +300,6 @@ def _rest(draft: YarnDraft) -> None:
     draft.refuse("sharing", "yarn.io/gpu counts whole GPUs")
     draft.refuse("elastic", "that is up to the application master")
     for name in ("mem_mib_per_gpu", "cpus_per_gpu", "headroom_gpus"):
-        if getattr(draft.beside, name) is not None:
-            draft.remark(name, "not expressed: YARN has no such setting")
-    if draft.beside.mig:
-        draft.remark("mig", "not expressed: yarn.io/gpu counts whole GPUs")
+        draft.refuse_beside(name, "YARN has no such setting")
+    draft.refuse_beside("mig", "yarn.io/gpu counts whole GPUs")
     draft.rest()

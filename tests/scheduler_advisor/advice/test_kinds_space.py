@@ -40,7 +40,8 @@ def test_many_jobs_with_a_whole_nodes_memory_are_a_default_and_the_platforms_to_
     assert rec.draft.params["jobs"] == 3
     assert sorted(rec.draft.examples) == ["1", "2", "3"]
     # 95% of 512 GiB over 8 GPUs is 60 GiB: the rest is the operating system's.
-    assert rec.draft.commands["apply"].startswith("DefMemPerGPU=61440")
+    assert "+DefMemPerGPU=61440\n" in rec.draft.commands["apply"]
+    assert "scontrol reconfigure" in rec.draft.commands["rollback"]
 
 
 def test_the_default_and_its_causers_win_back_the_same_gpus_once(lab):

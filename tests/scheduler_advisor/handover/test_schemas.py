@@ -249,3 +249,13 @@ def test_what_a_scheduler_has_no_setting_for_is_said_with_its_reason(hand):
         assert set(after) <= set(refused), scheduler
         assert not handover.complete
         assert all(len(reason) > 10 for reason in refused.values())
+
+
+def test_what_changes_beside_the_policy_is_refused_as_plainly(hand):
+    for scheduler, wishes in (
+        ("kueue", {"mem_mib_per_gpu": 60_000, "cpus_per_gpu": 8}),
+        ("kai", {"headroom_gpus": 8}),
+        ("yarn", {"cpus_per_gpu": 8, "headroom_gpus": 8, "mig": {"A100-80GB": ("7g.80gb",)}}),
+    ):
+        handover = hand(scheduler, {}, {}, **wishes)
+        assert {one.key: one.after for one in handover.cannot} == wishes
