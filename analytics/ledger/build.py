@@ -106,7 +106,7 @@ def _write(
 ) -> None:
     for table in ("ledger_hour", "ledger_cause"):
         work.execute(f"DELETE FROM {table} WHERE {_IN_WINDOW}", [*span, cluster])  # noqa: S608 - our own names
-    for table in ("ledger_conflict", "ledger_build", "ledger_evidence"):
+    for table in ("ledger_conflict", "ledger_build", "ledger_evidence", "fragmentation_hour"):
         work.execute(
             f"DELETE FROM {table} WHERE hour >= ? AND hour < ? AND cluster = ?",  # noqa: S608 - our own names
             [*span, cluster],
@@ -115,6 +115,7 @@ def _write(
     work.append("ledger_cause", computed.causes)
     work.append("ledger_conflict", _conflicts(cluster, computed.conflicts))
     work.append("ledger_evidence", computed.evidence)
+    _write_fragments(work, computed)
     _write_profiles(work, cluster, computed)
     hours = sorted(hashes)
     by_day = {profile.day: profile.profile_hash for profile in computed.profiles}
@@ -133,6 +134,14 @@ def _write(
             "rows": [rows.get(hour.replace(tzinfo=None), 0) for hour in hours],
         },
     )
+
+
+def _write_fragments(work: Work, computed: Computed) -> None:
+    work.append("fragmentation_hour", computed.fragments.hours)
+    tasks = computed.fragments.tasks
+    for version in set(tasks.column("distribution").to_pylist()):
+        work.execute("DELETE FROM task_distribution WHERE distribution = ?", [version])
+    work.append("task_distribution", tasks)
 
 
 def _write_profiles(work: Work, cluster: str, computed: Computed) -> None:

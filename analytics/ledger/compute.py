@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
 from analytics.errors import LedgerError
+from analytics.fragmentation import Distribution
 from analytics.ledger.broken import Breakage, mark_failed
 from analytics.ledger.causes import causes
 from analytics.ledger.classes import CLASSES
@@ -25,6 +26,7 @@ from analytics.ledger.events import (
 from analytics.ledger.evidence import evidence_table
 from analytics.ledger.facts import load
 from analytics.ledger.fleet import Fleet, clip
+from analytics.ledger.fragment import Fragments, fragments
 from analytics.ledger.frame import Frame
 from analytics.ledger.held import Conflict, Held, resolve
 from analytics.ledger.heldrows import HeldRows, held_rows
@@ -44,6 +46,7 @@ from analytics.ledger.rollup import activity_table, recall
 from analytics.ledger.rows import rows_table
 from analytics.ledger.settings import LedgerSettings, settings_at
 from analytics.ledger.slices import cut, cuts
+from analytics.ledger.tasks import task_distribution
 from analytics.window import HOUR_US, from_us, to_us
 from collector.store import Work
 
@@ -58,6 +61,7 @@ class Computed:
     causes: pa.Table
     activity: pa.Table
     evidence: pa.Table
+    fragments: Fragments
     conflicts: list[Conflict]
     profiles: list[DemandProfile]
     settings: LedgerSettings
@@ -99,6 +103,9 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
         causes=causes(frame, found, pending, host, busy, geometry),
         activity=activity_table(cluster, fleet, inside.pieces, parts),
         evidence=evidence_table(frame, busy, points),
+        fragments=fragments(
+            frame, host, broken.loose, _distributions(work, cluster, profiles), prices.names
+        ),
         conflicts=inside.conflicts,
         profiles=profiles,
         settings=settings,
@@ -122,6 +129,15 @@ def _profiles(work: Work, cluster: str, since: int, until: int) -> list[DemandPr
         profiles.append(demand_profile(work, cluster, day, settings_at(work, cluster, day)))
         day += timedelta(days=1)
     return profiles
+
+
+def _distributions(
+    work: Work, cluster: str, profiles: list[DemandProfile]
+) -> dict[datetime, Distribution]:
+    return {
+        p.day: task_distribution(work, cluster, p.day, settings_at(work, cluster, p.day))
+        for p in profiles
+    }
 
 
 def _sweep(

@@ -97,6 +97,7 @@ def _finish(
         "fillable_gpu_hours": hours(sums["fillable"]),
         "stranded_low_gpu_hours": hours(sums["stranded_low"]),
         "stranded_high_gpu_hours": hours(sums["stranded_high"]),
+        **_fragmented(work, question),
     }
     every = sum(sums[name] for name in LedgerClass)
     dark = sums["unknown"] + sums["allocated_unmeasured"] + sums["contested"]
@@ -111,6 +112,20 @@ def _finish(
         identity=Identity(hours((explained - classes) * 3600), hours(0)),
         remarks=["causes are modelled: each row names the rule"],
     )
+
+
+def _fragmented(work: Work, question: Question) -> Row:
+    """Free GPU time that a typical job could not use, in whole hours of the window: an indicator
+    beside the classes, which names the task distribution that it is measured against."""
+    window = question.window
+    row = work.rows(
+        "SELECT CAST(sum(fragmented_us) AS BIGINT) AS us, max(distribution) AS distribution "
+        "FROM fragmentation_hour WHERE hour >= ? AND hour + INTERVAL 1 HOUR <= ? "
+        "AND (? IS NULL OR cluster = ?)",
+        [window.since, window.until, question.cluster, question.cluster],
+    )[0]
+    amount = None if row["us"] is None else hours(row["us"] * WHOLE_PPM)
+    return {"fragmented_gpu_hours": amount, "task_distribution": row["distribution"]}
 
 
 def _listed(key: tuple[Any, ...]) -> tuple[Any, ...]:

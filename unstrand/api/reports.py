@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from analytics import reports
+from analytics.questions.fragmentation import fragmentation_report
 from analytics.window import Window
 from unstrand.api.query import ReportQuery, WindowQuery, asked_window, read_or_refuse, within_rows
 from unstrand.api.status import service_of
@@ -112,6 +113,19 @@ def stranding(request: Request, query: Asked) -> dict[str, Any]:
     )
     within_rows(report.rows, keys)
     return report.to_dict()
+
+
+class FragmentationQuery(WindowQuery):
+    """Fragmentation over time."""
+
+    by: Literal["cluster", "rack", "node"] = Field("cluster", description="Of what.")
+
+
+@router.get("/fragmentation")
+def fragmented(request: Request, query: Annotated[FragmentationQuery, Query()]) -> dict[str, Any]:
+    """Fragmentation F hour by hour, with the typical tasks that it is measured against."""
+    store = service_of(request).store
+    return fragmentation_report(store, _accounted(request, query), query.by, query.cluster)
 
 
 @router.get("/coverage")
