@@ -14,6 +14,7 @@ from scheduler_advisor.engine.parts.communication import communication, uplink_l
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.readers.jobs import JobsRead
 from scheduler_advisor.replay_detail import gpus_of, spread
+from scheduler_advisor.stops_summary import stops
 
 _SHORT_S = 10  # run times below it count as 10 s in the bounded slowdown (Feitelson 2001)
 
@@ -50,6 +51,7 @@ def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, A
         "goodput_ratio": None if installed is None else useful / installed,
         "preemptions": int(outcome.preemptions.sum()),
         "lost_gpu_hours": float((outcome.lost_s * gpus_of(outcome)).sum()) / 3600,
+        **stops(outcome, spread),
         "deadlocks": len(outcome.deadlocks),
         "migrations": int(migrations_of(outcome).sum()),
         "blast_radius": _blast(outcome),
