@@ -80,6 +80,10 @@ def _nested(value: object) -> bool:
     return isinstance(value, (list, tuple, dict))
 
 
+def _is_money(name: str) -> bool:
+    return name in _MONEY or name.endswith("_cost")
+
+
 def _columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
@@ -91,7 +95,7 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     columns = {}
     for name in _columns(rows):
         values = [row.get(name) for row in rows]
-        if name in _MONEY:
+        if _is_money(name):
             money = [None if value is None else Decimal(str(value)) for value in values]
             columns[name] = pa.array(money, pa.decimal128(38, 6))
         else:
@@ -107,7 +111,7 @@ def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_f
     columns = [name for name in _columns(rows) if any(_says(row.get(name)) for row in rows)]
     for name in columns:
         numeric = all(isinstance(row.get(name), (int, float, type(None))) for row in rows)
-        right = numeric or name in _MONEY
+        right = numeric or _is_money(name)
         short = right or name == columns[0]  # long texts wrap, figures and names never do
         table.add_column(_heading(name), justify="right" if right else "left", no_wrap=short)
     for row in rows:
@@ -147,7 +151,7 @@ def _told(name: str, value: object) -> str:
     """A cell for people: thousands separators, money in cents, a dash for what is not known."""
     if value is None:
         return "-"
-    if name == "cost":
+    if name.endswith("cost"):
         return f"{Decimal(str(value)):,.2f}"
     return _number(name, value) if isinstance(value, (int, float)) else str(_cell(value))
 

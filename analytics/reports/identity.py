@@ -4,15 +4,18 @@ book."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 from analytics.ledger.facts import inventory
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.settings import settings_at
+from analytics.prices import KINDS
 from analytics.prices_in_force import in_force
 from analytics.reports.rates import Rates
 from analytics.window import Window, from_us, to_us
@@ -57,18 +60,36 @@ def installed(
 ) -> Installed:
     """What the clusters have over the window, priced; independent of what the ledger posted."""
     total = Installed()
+    for part in installed_by_model(work, clusters, window, spans).values():
+        total.gpu_us += part.gpu_us
+        total.unpriced_us += part.unpriced_us
+        for key, amount in part.cost.items():
+            total.cost[key] = total.cost.get(key, 0) + amount
+    return total
+
+
+def installed_by_model(
+    work: Work,
+    clusters: list[str],
+    window: Window,
+    spans: list[tuple[datetime, datetime]],
+    kinds: Collection[str] = KINDS,
+) -> dict[tuple[str, str], Installed]:
+    """The same by cluster and GPU model, at prices of ``kinds`` alone."""
+    found: dict[tuple[str, str], Installed] = defaultdict(Installed)
     edges = {to_us(t) for span in spans for t in span}
     for cluster in clusters:
         fleet = Fleet.of(inventory(work, cluster, window.since_us, window.until_us))
         for book in books(work, cluster, window):
             for pool, timeline in enumerate(fleet.installed):
                 model = fleet.pools[pool][1]
+                rows = [row for row in book.prices.rows_of(model) if row["kind"] in kinds]
                 cuts = sorted(edges | book.prices.changes([model]))
                 for t0, t1, gpus in clip(timeline, book.since, book.until):
                     inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
                     for a, b in itertools.pairwise(inside):
-                        _add(total, book, model, (a, b, gpus))
-    return total
+                        _add(found[cluster, model], rows, book.purchase_type, (a, b, gpus))
+    return found
 
 
 def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
@@ -109,11 +130,13 @@ def _versions(work: Work, cluster: str) -> list[datetime]:
     return [row["t"] for row in rows if row["t"] is not None]
 
 
-def _add(total: Installed, book: Book, model: str, part: tuple[int, int, int]) -> None:
+def _add(
+    total: Installed, rows: list[dict[str, Any]], purchase: str, part: tuple[int, int, int]
+) -> None:
     a, b, gpus = part
     amount = gpus * (b - a)
     total.gpu_us += amount
-    row = in_force(book.prices.rows_of(model), from_us(a), book.purchase_type)
+    row = in_force(rows, from_us(a), purchase)
     if row is None:
         total.unpriced_us += amount
         return

@@ -19,7 +19,9 @@ from unstrand.api import (
     health,
     imports,
     ingest,
+    invoices,
     measurements,
+    money,
     reports,
     rules,
     sheet_books,
@@ -46,9 +48,9 @@ def api_app(service: Service) -> FastAPI:
     app.state.service = service
     errors.install(app)
     turn = [Depends(limited())]
-    for questions in (reports, statements, measurements, advice, handover, health, cluster):
+    for questions in (reports, money, statements, measurements, advice, handover, health, cluster):
         app.include_router(questions.router, dependencies=turn)
-    for part in (status, ingest, books, sheet_books, rules, adjustments, imports, backup):
+    for part in (status, ingest, books, sheet_books, rules, adjustments, invoices, imports, backup):
         app.include_router(part.router)
     # Replays take longer than a question may: they work in processes and are followed or awaited.
     for replay in (whatif.router, calibration.router, advice.making):

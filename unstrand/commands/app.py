@@ -11,6 +11,7 @@ from unstrand.commands import (
     advise,
     agent,
     audit,
+    calculate,
     calibrate,
     close,
     demo,
@@ -18,9 +19,11 @@ from unstrand.commands import (
     handover,
     import_facts,
     import_trace,
+    invoice,
     job,
     mark,
     measurements,
+    money,
     org,
     pack,
     price,
@@ -68,9 +71,11 @@ app.command("agent-token")(agent.agent_token)
 app.add_typer(report.report_app, name="report")
 app.add_typer(price.price_app, name="price")
 sheet_books.register(price.price_app)
+price.price_app.command("calculate")(calculate.calculate)
 app.add_typer(org.org_app, name="org")
 app.add_typer(setting.setting_app, name="setting")
 app.add_typer(adjust.adjust_app, name="adjust")
+app.add_typer(invoice.invoice_app, name="invoice")
 app.command("audit")(audit.audit)
 app.command("statement")(statement.statement)
 app.command("close")(close.close)
@@ -87,6 +92,7 @@ app.command("mark")(mark.mark)
 app.command("job")(job.job)
 stranding.register(report.report_app)
 measurements.register(report.report_app)
+money.register(report.report_app)
 usage.register(report.report_app)
 app.command("backup")(store_file.backup)
 app.command("restore")(store_file.restore)

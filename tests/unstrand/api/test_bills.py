@@ -6,6 +6,7 @@ import asyncio
 import base64
 import shutil
 from datetime import timedelta
+from decimal import Decimal
 
 import httpx
 import pytest
@@ -102,6 +103,32 @@ def test_books_are_loaded_and_corrected(ask):
         assert ask("GET", f"/{name}").json() == []
 
 
+def test_an_invoice_is_reconciled(ask):
+    month = {"since": "2026-10-01", "until": "2026-11-01"}
+    assert "invoice add" in str(ask("GET", "/report/reconciliation", params=month).json())
+    wish = {"month": "2026-10", "source": "Cloud 17", "amount": "5000"}
+    assert ask("POST", "/invoices", json=wish).json()["invoice_id"] == "I-0001"
+    assert len(ask("GET", "/invoices", params={"month": "2026-10"}).json()) == 1
+    total = ask("GET", "/report/reconciliation", params=month).json()["total"]
+    outside, ledger = (Decimal(total[f"{name}_cost"]) for name in ("outside", "ledger"))
+    assert outside - ledger == Decimal(total["cost"])
+    week = {"since": "2026-10-20", "until": "2026-10-27"}
+    assert "no calendar month" in str(ask("GET", "/report/reconciliation", params=week).json())
+    gone = ask("POST", "/invoices/I-0001/retire", json={"reason": "twice", "actor": "bob"})
+    assert gone.status_code == 200
+    assert ask("GET", "/invoices").json() == []
+
+
+def test_recovery_commitments_and_energy_answer_for_a_window(ask):
+    week = {"since": "2026-10-20", "until": "2026-10-27"}
+    recovery = ask("GET", "/report/recovery", params=week).json()
+    assert [row["item"] for row in recovery["rows"]] == ["A100-80", "T4-16"]
+    assert ask("GET", "/report/commitments", params=week).json()["rows"] == []
+    energy = ask("GET", "/report/energy", params=week).json()
+    assert energy["rows"] == []
+    assert "no sample" in energy["remarks"][-1]
+
+
 def test_settings_and_payers_are_set_and_listed(ask):
     wish = {"class": "unallocated", "payer": "use", "since": "2026-11-05", "actor": "ada"}
     assert ask("POST", "/who-pays", json=wish).status_code == 200
@@ -133,6 +160,9 @@ def test_a_day_is_closed_and_then_refuses_rules_of_before(ask, site):
         ("POST", "/adjustments/A-9", {"json": {"approve": True, "actor": "b"}}, "A-9"),
         ("GET", "/adjustments", {"params": {"month": "x"}}, "write 2026-10"),
         ("GET", "/audit", {"params": {"since": "x"}}, "no time"),
+        ("POST", "/invoices", {"json": {"month": "2026-10", "source": "x"}}, "an amount"),
+        ("POST", "/invoices/I-9/retire", {"json": {"reason": "x"}}, "I-9"),
+        ("GET", "/report/energy", {"params": {"by": "colour"}}, "colour"),
         ("POST", "/rates", {"json": {"text": "a,b\n"}}, "lacks"),
         ("POST", "/close", {"json": {"day": "x", "cluster": "small"}}, "no day"),
         ("POST", "/close", {"json": {"day": "2026-10-20", "cluster": "x"}}, "no cluster"),

@@ -179,3 +179,67 @@ def test_a_close_that_makes_no_sense_is_refused(cli, db, arguments):
     answer = cli("close", *arguments, "--cluster", "demo", "--db", db)
     assert answer.code == 1
     assert "Traceback" not in answer.err
+
+
+def test_an_invoice_is_entered_reconciled_and_retired(cli, db, tmp_path):
+    file = tmp_path / "invoice.csv"
+    file.write_text(
+        "description,amount,gpu_model,gpu_hours,price_kind\n"
+        "A100 nodes,110000,A100-40,41472,contracted\nT4 nodes,11000,T4,20736,\nIB,2500,,,\n"
+    )
+    add = ("invoice", "add", *OCTOBER, "--source", "Cloud 17", "--lines", file, "--by", "ada")
+    assert "I-0001: invoice 123500.00 USD" in cli(*add, "--db", db).out
+    assert "I-0001 for 2026-10 already" in cli(*add, "--db", db).err
+    document = cli("report", "reconciliation", *OCTOBER, "--db", db, "--json").json
+    total = document["total"]
+    assert Decimal(total["outside_cost"]) - Decimal(total["ledger_cost"]) == Decimal(total["cost"])
+    assert sum(Decimal(row["cost"]) for row in document["rows"]) == Decimal(total["cost"])
+    assert Decimal(total["ledger_cost"]) == Decimal(month_cost(cli, db)["total"]["cost"]).quantize(
+        Decimal("0.01")
+    )
+    assert cli("invoice", "retire", "I-0001", "--reason", "twice", "--db", db).code == 0
+    assert "invoice add" in cli("report", "reconciliation", *OCTOBER, "--db", db).err
+
+
+def test_recovery_commitments_and_energy_are_told(cli, db, tmp_path):
+    prices = tmp_path / "p.csv"
+    prices.write_text(
+        "gpu_model,amount,currency,kind\nA100-40,2,USD,contracted\nA100-40,3,USD,internal\n"
+        "T4-16,0.4,USD,amortized\n"
+    )
+    commitments = tmp_path / "c.csv"
+    commitments.write_text(
+        "commitment_id,gpu_model,gpus,amount,currency,effective_from,effective_to\n"
+        "ri,A100-40,72,1,USD,2026-01-01,2027-01-01\n"
+    )
+    carbon = tmp_path / "g.csv"
+    carbon.write_text("grams_per_kwh,effective_from,pue\n400,2026-01-01,1.2\n")
+    assert cli("price", "load", prices, "--db", db).code == 0
+    assert cli("price", "commitments", "load", commitments, "--db", db).code == 0
+    assert cli("price", "carbon", "load", carbon, "--db", db).code == 0
+    day = ("--since", "2026-10-06", "--until", "2026-10-07", "--db", db, "--json")
+    rows = {row["item"]: row for row in cli("report", "recovery", *day).json["rows"]}
+    assert Decimal(rows["A100-40"]["actual_cost"]) == 64 * 24 * 2
+    assert Decimal(rows["unused commitments"]["actual_cost"]) == 8 * 24
+    unused = cli("report", "commitments", *day).json["total"]["unused_gpu_hours"]
+    assert unused == 8 * 24
+    energy = cli("report", "energy", *day).json
+    assert energy["total"]["energy_kwh"] > 100
+    assert energy["total"]["carbon_g"] == pytest.approx(energy["total"]["energy_kwh"] * 480)
+    assert sum(row["energy_kwh"] for row in energy["rows"]) == pytest.approx(
+        energy["total"]["energy_kwh"]
+    )
+
+
+def test_the_amortized_rate_is_worked_out_and_put_into_the_book(cli, db):
+    asset = "--gpus 8 --capex 300000 --residual 0.25 --life-years 3 --power-kw 10 --per-kwh 0.10"
+    node = ("price", "calculate", *asset.split(), "--pue", "1.2")
+    rate = cli(*node, "--json").json
+    # (300000 x 0.75 / 3 + 10 x 8760 x 1.2 x 0.10) / (8 x 8760)
+    assert rate["per_gpu_hour"] == "1.220205"
+    assert cli(*node, "--gpu-model", "A100-40", "--db", db).code == 0
+    rows = cli("price", "list", "--db", db, "--json").json["rows"]
+    found = [row for row in rows if row["kind"] == "amortized"]
+    assert [(row["gpu_model"], row["amount"]) for row in found] == [("A100-40", "1.220205")]
+    assert "capex" in cli("price", "calculate", "--gpus", "8", "--capex", "much").err
+    assert "gpus must be 1" in cli("price", "calculate", "--gpus", "0", "--capex", "1").err
