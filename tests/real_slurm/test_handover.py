@@ -171,11 +171,6 @@ def test_urgent_jobs_stop_preemptible_ones_after_the_preemption_snippet(hand, la
     lab.wait_for(victim, "PREEMPTED")
     lab.wait_until_done(urgent)
     hand.clear(victim)
-    for user in lab.configuration.ACCOUNTS.values():
-        lab.run("sacctmgr", "-i", "modify", "user", user, "set", "qos-=urgent,preemptible")
-    hand.do(made.rollback)
-    assert hand.shown("PreemptType") == "preempt/none"
-    assert "urgent" not in lab.run("sacctmgr", "-n", "-P", "show", "qos", "format=name")
 
 
 def test_the_topology_snippet_makes_slurm_read_its_switches_and_keep_a_gang_under_one(hand, lab):
@@ -198,3 +193,87 @@ def test_the_topology_snippet_makes_slurm_read_its_switches_and_keep_a_gang_unde
     lab.wait_until_done(gang)
     # Accounting of this version names only the first of the two nodes.
     assert " NodeList=gpu[1-2] " in lab.run("scontrol", "show", "job", "-o", gang)
+
+
+WEIGHED = {
+    "order": "multifactor",
+    "multifactor.age": 1000,
+    "multifactor.association": 10,
+    "multifactor.qos": 3000,
+    "multifactor.tres_gpu": 2000,
+    "multifactor.fairshare": 500,
+    "multifactor.qos_priority.gold": 70,
+    "fairshare.half_life_s": 7200,
+    "quota.by": "account",
+    "quota.queues.nlp.guarantee": 8,
+    "quota.queues.nlp.maximum": 16,
+    "quota.queues.vision.guarantee": 8,
+    "quota.reclaim": "strict",
+}
+TIERED = {
+    "order": "fair-share",
+    "fairshare.half_life_s": 3600,
+    "preemption": "priority",
+    "preemption.by": "tier",
+    "preemption.mode": "checkpoint",
+    "preemption.victims": "youngest",
+    "preemption.min_run_s": 60,
+    "preemption.grace_s": 5,
+    "placement": "worst-fit",
+}
+
+
+def qos_of(lab):
+    return lab.run("sacctmgr", "-n", "-P", "show", "qos", "format=name,priority,preempt,grptres")
+
+
+def limits_of(lab):
+    return lab.run("sacctmgr", "-n", "-P", "show", "assoc", "format=account,user,grptres,fairshare")
+
+
+def test_weights_limits_guarantees_and_headroom_are_taken_and_leave_no_trace_after_rollback(
+    hand, lab
+):
+    files, qos, limits = hand.site().files, qos_of(lab), limits_of(lab)
+    made = hand.change(Policy(), Policy().with_values(WEIGHED), headroom_gpus=4, cpus_per_gpu=4)
+    assert made.complete
+    hand.do(made.apply)
+    for key, value in (
+        ("PriorityType", "priority/multifactor"),
+        ("PriorityWeightAge", "1000"),
+        ("PriorityWeightAssoc", "10"),
+        ("PriorityWeightQOS", "3000"),
+        ("PriorityWeightTRES", "GRES/gpu=2000"),
+        ("PriorityDecayHalfLife", "02:00:00"),
+        ("AccountingStorageEnforce", "associations,limits,qos"),
+        ("PreemptType", "preempt/qos"),
+    ):
+        assert hand.shown(key) == value
+    assert "nlp-own|1000|borrow|gres/gpu=8" in qos_of(lab)
+    assert "headroom|0||gres/gpu=24" in qos_of(lab)
+    assert "gold|70||" in qos_of(lab)
+    assert "nlp||gres/gpu=16|" in limits_of(lab)
+    shown = lab.run("scontrol", "show", "partition", "-o")
+    assert [line.split("QoS=")[-1].split()[0] for line in shown.splitlines()] == ["headroom", "N/A"]
+    hand.do(made.rollback)
+    assert (hand.site().files, qos_of(lab), limits_of(lab)) == (files, qos, limits)
+    assert hand.shown("PriorityType") == "priority/basic"
+
+
+def test_tiers_grace_and_spreading_are_taken_as_handed_over(hand, lab):
+    made = hand.change(Policy(), Policy().with_values(TIERED))
+    hand.do(made.apply)
+    for key, value in (
+        ("PreemptType", "preempt/partition_prio"),
+        ("PreemptExemptTime", "00:01:00"),
+        ("PriorityDecayHalfLife", "01:00:00"),
+        ("SelectTypeParameters", "CR_CORE_MEMORY,CR_LLN"),
+    ):
+        assert hand.shown(key) == value
+    assert "preempt_youngest_first" in hand.shown("SchedulerParameters")
+    low, high = lab.run("scontrol", "show", "partition", "-o").splitlines()
+    assert "GraceTime=5" in low
+    assert "PreemptMode=OFF" in high
+    log = (lab.folder / "slurmctld.log").read_text()
+    assert "error: Parsing" not in log
+    assert "Ignoring" not in log
