@@ -270,7 +270,7 @@ def follow(w: Walk, started: int, ended: int, now: int) -> tuple[int, int]:
         end = turn(w, 1, ended, J_END)
         if min(start, end) > now:
             break
-        if start < end or w.turns[0, started] == w.turns[1, ended]:
+        if start < end or (start == end and w.turns[0, started] == w.turns[1, ended]):
             move(w, w.turns[0, started], -1)
             started += 1
         else:
