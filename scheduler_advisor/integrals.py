@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.outcome import STATES, Outcome, State
 
 Floats = NDArray[np.float64]
@@ -24,33 +28,45 @@ def integral(since: NDArray[np.int64], weight: Floats, at: Floats) -> Floats:
 def blocked_hours(
     outcome: Outcome, first: NDArray[np.int64], end: NDArray[np.int64], gpus: Floats, edges: Floats
 ) -> Floats:
-    """GPU-hours blocked between each two ``edges``."""
-    jobs, cluster = outcome.jobs, outcome.cluster
-    possible = outcome.state != STATES.index(
-        State.UNPLACEABLE
-    )  # a job that no node can hold asks for nothing that is there
-    free, away = _away(outcome)
-    steps = (
-        (first, -gpus, -gpus * possible),
-        (end, gpus, np.zeros(len(gpus))),
-        (jobs.eligible, np.zeros(len(gpus)), gpus * possible),
-        (free, away, np.zeros(len(away))),
-        (edges, np.zeros(len(edges)), np.zeros(len(edges))),
-    )
+    """GPU-hours blocked between each two ``edges``, of a replay."""
+    # A job that no node can hold asks for nothing that is there.
+    asked = gpus * (outcome.state != STATES.index(State.UNPLACEABLE))
+    steps = [(outcome.jobs.eligible, asked), (first, -asked)]
+    return blocked_between(outcome.cluster, steps, (first, end, gpus), edges)
+
+
+def blocked_between(
+    cluster: Cluster,
+    asked: Sequence[tuple[NDArray[np.int64], Floats]],
+    held: tuple[NDArray[np.int64], NDArray[np.int64], Floats],
+    edges: Floats,
+) -> Floats:
+    """GPU-hours that stood free while GPUs were asked for, between each two ``edges``.
+
+    ``asked``: instants and changes of the GPUs asked for. ``held``: start, end, GPUs of each run.
+    """
+    start, end, gpus = held
+    away, change = _away(cluster)
+    steps: list[tuple[NDArray[Any], Floats, Floats]] = [
+        (when, np.zeros(len(when)), what) for when, what in asked
+    ]
+    steps += [
+        (when, what, np.zeros(len(when)))
+        for when, what in ((start, -gpus), (end, gpus), (away, change), (edges, 0 * edges))
+    ]
     times = np.concatenate([np.asarray(step[0], float) for step in steps])
     order = np.argsort(times, kind="stable")
     times = times[order]
     room = cluster.total_gpus + np.cumsum(np.concatenate([step[1] for step in steps])[order])
-    asked = np.cumsum(np.concatenate([step[2] for step in steps])[order])
-    rate = np.clip(np.minimum(room, asked), 0, None)[:-1]
+    wanted = np.cumsum(np.concatenate([step[2] for step in steps])[order])
+    rate = np.clip(np.minimum(room, wanted), 0, None)[:-1]
     total = np.concatenate([[0.0], np.cumsum(rate * np.diff(times))])
-    at = total[np.searchsorted(times, edges)]
-    return np.diff(at) / 3600
+    result: Floats = np.diff(total[np.searchsorted(times, edges)]) / 3600
+    return result
 
 
-def _away(outcome: Outcome) -> tuple[NDArray[np.int64], Floats]:
+def _away(cluster: Cluster) -> tuple[NDArray[np.int64], Floats]:
     """Instants at which nodes go and come, with the GPUs that go (negative) and come."""
-    cluster = outcome.cluster
     times, change = [], []
     for outage in cluster.outages:
         size = float(cluster.gpus[cluster.index[outage.node]])

@@ -14,7 +14,8 @@ from scheduler_advisor.search.search import Found
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
     """``withheld``: why nothing is advised from the replay (a key of the messages), with its
-    numbers; then only what was worked out before is there."""
+    numbers; then only what was worked out before is there. ``withdrawn``: last advice that no
+    longer holds, and what has shifted since."""
 
     cluster: str
     calibration: Calibration | None = None
@@ -24,6 +25,7 @@ class Replayed:
     withheld: str | None = None
     params: tuple[tuple[str, float | str], ...] = ()
     not_resumable: tuple[str, ...] = ()
+    withdrawn: tuple[tuple[str, str], ...] = ()
     cpu_s: float = 0.0
 
     @property

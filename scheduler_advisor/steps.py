@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from scheduler_advisor.calibration.in_force import stored_settings
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
 from scheduler_advisor.diagnosis.diagnose import diagnose as diagnosed
 from scheduler_advisor.diagnosis.seen import Seen
+from scheduler_advisor.followup.shift import shifts, workload_of
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.handover.handover import target_of
 from scheduler_advisor.measurements.repeats import Repeat, varying_repeats
@@ -37,6 +39,14 @@ LEAST_DAYS = 7  # nights and weekends are a part of every scheduler's life
 SMALL = 400_000  # jobs times replays below which processes cost more than they bring
 NAMED = 20
 
+# One row = a replayed recommendation of the newest report whose window ended earlier.
+_LAST = """
+SELECT c.subject, r.since, r.until FROM recommendation c
+JOIN advice_report r ON r.report_id = c.report_id
+WHERE c.kind = 'policy_change' AND c.cluster = $1 AND r.until < $2
+QUALIFY r.ts = max(r.ts) OVER () ORDER BY c.rank
+"""
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -51,6 +61,7 @@ class Watch:
     progress: Progress = _silent
     cancelled: Callable[[], bool] = never
     workers: Workers | None = None
+    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,7 @@ def replay_advice(
         cluster=cluster, calibration=calibration, diagnosis=diagnosis, found=found,
         target=target_of(loaded.past.cluster, loaded.settings),
         not_resumable=_not_resumable(loaded.past, found),
+        withdrawn=withdrawn(store, loaded.past, {each.name for each in found.best}),
         cpu_s=time.process_time() - began,
     )  # fmt: skip
 
@@ -131,10 +143,25 @@ def search_and_bound(calibration: Calibration, goals: Goals, watch: Watch | None
     watch = watch or Watch()
     error = calibration.found.blocked_error if calibration.found else 1.0
     return searched(
-        calibration.past, calibration.policy, goals, input_error=error,
+        calibration.past, calibration.policy, goals, input_error=error, thorough=watch.thorough,
         workers=_workers(calibration.past, watch), progress=watch.progress,
         cancelled=watch.cancelled,
     )  # fmt: skip
+
+
+def withdrawn(store: Store, past: Past, still: set[str]) -> tuple[tuple[str, str], ...]:
+    """Step 9, before: advice of the newest report that this window no longer bears out, and what
+    has shifted since its window (nothing: it merely no longer pays)."""
+    rows = store.rows(_LAST, [past.name, datetime.fromtimestamp(past.origin_s + past.until, UTC)])
+    gone = [row for row in rows if row["subject"] not in still]
+    if not gone:
+        return ()
+    before = load(store, Window(gone[0]["since"], gone[0]["until"], "UTC"), past.name)
+    if isinstance(before, Replayed):
+        return ()
+    moved = shifts(workload_of(before.past), workload_of(past))
+    said = ", ".join(f"{each.what} {each.before:.3g} -> {each.after:.3g}" for each in moved)
+    return tuple((row["subject"], said or "no longer pays") for row in gone)
 
 
 def clusters_of(store: Store, window: Window) -> list[str]:

@@ -86,8 +86,12 @@ class WeeklyReports:
         return make_report(self.store, window, goals, at=now, replays=replays)
 
     def _finish(self, report: WeeklyReport, planned: datetime, now: datetime) -> None:
+        from scheduler_advisor.followup.follow import judge, save_outcomes
+
+        judged = judge(self.store, now) if self.replay else []
         with self.store.work() as work, work.transaction():
             save_report(work, report)
+            save_outcomes(work, judged, now)
             _mark(work, planned, now)
         log.info("the weekly report %s of %s is made", report.report_id, planned.isoformat())
 

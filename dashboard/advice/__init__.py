@@ -2,10 +2,12 @@
 
 from dashboard.advice.actions import make_button, whole_card
 from dashboard.advice.cards import headline_tiles, style
+from dashboard.advice.followed import followed_up
 from dashboard.advice.source import Newest, newest
 
 __all__ = [
     "Newest",
+    "followed_up",
     "headline_tiles",
     "make_button",
     "newest",

@@ -14,6 +14,7 @@ from dashboard.formats import hours, percent, whole_money
 from dashboard.parts.html import Tile, show, tag
 from dashboard.words import Words
 from scheduler_advisor.messages import Words as Sentences
+from scheduler_advisor.report.wording import duration_text
 
 _STYLE = Path(__file__).with_name("style.css")
 
@@ -64,6 +65,18 @@ def card(rec: dict[str, Any], words: Words) -> None:
 def brings(rec: dict[str, Any], words: Words, sentences: Sentences) -> str:
     """The saving of a week with its hours, basis and interval, as markup."""
     saving = rec["saving"]
+    if saving.get("range_only"):
+        low, high = (hours(value) for value in saving["gpu_hours_interval_80"])
+        if saving["interval_80"][0] is not None:
+            low, high = (
+                whole_money(Decimal(value), saving["currency"] or "")
+                for value in saving["interval_80"]
+            )
+        said = escape(sentences.say("phrase.range", low=low, high=high))
+        hint = escape(sentences.say("phrase.no_promise"))
+        return f'<b class="amount">{said}</b><br><span class="hint">{hint} · </span>' + tag(
+            "modelled", words
+        )
     if not saving["gpu_hours"]:
         return escape(sentences.say("phrase.no_saving"))
     gpu_hours = hours(saving["gpu_hours"])
@@ -105,6 +118,8 @@ def evidence(rec: dict[str, Any], words: Words) -> None:
             lines.append(("≈", sentences.say("report.overlaps", names=names)))
         text = "".join(f"<p><b>{escape(a)}:</b> {escape(b)}</p>" for a, b in lines)
         show(f"<ul>{rows}</ul>{text}")
+        if rec.get("replay"):
+            show(_shifts(rec["replay"], sentences))
         commands = [rec[part]["command"] for part in ("apply", "verify", "rollback")]
         shown = [*filter(None, commands), *rec["evidence"]["queries"]]
         st.code("\n".join(dict.fromkeys(shown)), language="shell")
@@ -114,6 +129,25 @@ def evidence(rec: dict[str, Any], words: Words) -> None:
                 f'<p class="hint">{escape(change["ts"])} {escape(state)} · '
                 f"{escape(change['actor'])} {escape(change['reason'] or '')}</p>"
             )
+
+
+def _shifts(replay: dict[str, Any], sentences: Sentences) -> str:
+    """Gained and lost side by side."""
+    heads = [sentences.say(f"replay.{name}") for name in ("gained", "before", "after")]
+    rows = "".join(
+        f"<tr><td class='text'>{escape(sentences.say('replay.' + row['measure']))}</td>"
+        f"<td>{escape(_shift(row['measure'], row['before']))}</td>"
+        f"<td>{escape(_shift(row['measure'], row['after']))}</td></tr>"
+        for row in replay["shifts"]
+    )
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    return f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _shift(name: str, value: float) -> str:
+    if name.endswith("_s"):
+        return duration_text(value)
+    return f"{value:.1f}" if name == "blast_gpus" else percent(value)
 
 
 def _value(figure: dict[str, Any]) -> str:

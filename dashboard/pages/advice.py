@@ -7,6 +7,7 @@ from html import escape
 import streamlit as st
 
 from dashboard.advice import (
+    followed_up,
     headline_tiles,
     make_button,
     newest,
@@ -45,6 +46,7 @@ for rec in found.open:
     if rec not in first:
         whole_card(page, rec)
 
+followed_up(page)
 if body["not_measured"]:
     sentences = Sentences(view.language)
     show(heading(sentences.say("report.not_measured")))

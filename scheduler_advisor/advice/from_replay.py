@@ -48,11 +48,15 @@ def from_replay(
         (_draft(site, replay, replay.found, each, (price, cash)), _rule(each))
         for each in replay.found.best
     ]
+    gone = [
+        NotRecommended(RULE.kind, replay.cluster, "withdrawn", {"subject": name, "what": what})
+        for name, what in replay.withdrawn
+    ]
     if drafts:
-        return drafts, []
+        return drafts, gone
     nothing = NotRecommended(RULE.kind, replay.cluster, "replay_nothing",
                              {"tried": len(replay.found.tried)})  # fmt: skip
-    return [], [nothing]
+    return [], [nothing, *gone]
 
 
 def price_of(site: Site, cluster: str) -> tuple[float | None, float]:

@@ -114,6 +114,7 @@ def recommendations_of(
 ) -> list[dict[str, Any]]:
     """A report's recommendations as JSON, with the states of now in place of those of then."""
     history = histories(work)
+    realised = _realised(work)
     found = []
     for row in work.rows(
         "SELECT recommendation_id, body FROM recommendation WHERE report_id = ? ORDER BY rank",
@@ -122,6 +123,7 @@ def recommendations_of(
         body: dict[str, Any] = json.loads(row["body"])[language]
         own = history.get(row["recommendation_id"], ())
         body["state"] = state_at(own, at).value
+        body["realised"] = realised.get(row["recommendation_id"])
         body["history"] = [
             {"ts": iso(c.ts), "state": c.state.value, "actor": c.actor, "reason": c.reason,
              "until": iso(c.until)}
@@ -129,6 +131,23 @@ def recommendations_of(
         ]  # fmt: skip
         found.append(body)
     return found
+
+
+def _realised(work: Work) -> dict[str, dict[str, Any]]:
+    """The newest judgement of each change that was advised, by recommendation."""
+    rows = work.rows(
+        "SELECT * FROM advice_outcome QUALIFY row_number() OVER "
+        "(PARTITION BY subject_id ORDER BY ts DESC) = 1"
+    )
+    return {
+        row["subject_id"]: {
+            "gpu_hours": row["realised"], "interval_80": [row["realised_low"],
+                                                          row["realised_high"]],
+            "predicted": row["predicted"], "verdict": row["verdict"], "detail": row["detail"],
+            "changed_at": iso(row["changed_at"]), "kind": "observed", "per": "week",
+        }
+        for row in rows
+    }  # fmt: skip
 
 
 def rows_behind(work: Work, recommendation_id: str, amount: str = "saving") -> list[dict[str, Any]]:

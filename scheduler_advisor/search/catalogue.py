@@ -56,6 +56,7 @@ class Change:
     risk: int = 1
     effort: str = "low"
     disrupts: bool = False  # it may stop running work
+    thorough: bool = False  # it needs the simulator's general driver: slower, and long to compile
 
 
 CHANGES: tuple[Change, ...] = (
@@ -69,23 +70,23 @@ CHANGES: tuple[Change, ...] = (
     Change("order_shortest", Part.ORDER, {"order": "sjf-limit"}, risk=3),
     Change("order_largest", Part.ORDER, {"order": "largest-first"}, risk=2),
     Change("order_multifactor", Part.ORDER, {"order": "multifactor", "multifactor.age": 1000,
-           "multifactor.qos": 10000, "multifactor.fairshare": 5000}, risk=2, effort="medium"),
+           "multifactor.qos": 10000, "multifactor.fairshare": 5000}, risk=2, effort="medium",
+           thorough=True),
     Change("order_fair_share", Part.ORDER, {"order": "fair-share",
-           "fairshare.half_life_s": 604800}, risk=2, effort="medium"),
+           "fairshare.half_life_s": 604800}, risk=2, effort="medium", thorough=True),
     Change("gang_on", Part.GANG, {"gang": "true"}, risk=2, effort="medium"),
     Change("pack", Part.PLACEMENT, {"placement": "best-fit"}),
     Change("consolidate", Part.PLACEMENT, {"placement": "consolidate"}),
     Change("spread", Part.PLACEMENT, {"placement": "worst-fit"}, risk=2),
     Change("fgd", Part.PLACEMENT, {"placement": "fgd"}, risk=2, effort="high"),
     Change("topology", Part.PLACEMENT, {"placement": "topology", "topology.level": "leaf"},
-           effort="medium"),
-    Change("preempt_priority", Part.PREEMPTION, {"preemption": "priority",
-           "preemption.min_run_s": 1800}, risk=3,
+           effort="medium", thorough=True),
+    Change("preempt_priority", Part.PREEMPTION, {"preemption": "priority"}, risk=3,
            effort="medium", disrupts=True),
     Change("defrag_nightly", Part.DEFRAGMENTATION, {"defrag": "hours", "defrag.hours": "2"}, risk=3,
-           effort="high", disrupts=True),
-    Change("share_mig", Part.SHARING, {"sharing": "mig"}, risk=3, effort="high"),
-    Change("elastic", Part.ELASTIC, {"elastic": "resize"}, risk=3, effort="high"),
+           effort="high", disrupts=True, thorough=True),
+    Change("share_mig", Part.SHARING, {"sharing": "mig"}, risk=3, effort="high", thorough=True),
+    Change("elastic", Part.ELASTIC, {"elastic": "resize"}, risk=3, effort="high", thorough=True),
     Change("cap_cpu", Part.REQUESTS, alter=Alter.CAP_CPU, risk=2),
     Change("cap_memory", Part.REQUESTS, alter=Alter.CAP_MEMORY, risk=2),
 )  # fmt: skip

@@ -68,15 +68,19 @@ def search(  # noqa: PLR0913 - what to try it on, and three ways to watch it
     goals: Goals,
     *,
     input_error: float = 0.0,
+    thorough: bool = False,
     workers: Workers | None = None,
     progress: Progress = lambda what, done, total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Found:
-    """Try every change of the catalogue on ``past`` and keep what pays and harms nobody."""
+    """Try every change of the catalogue on ``past`` and keep what pays and harms nobody.
+
+    ``thorough``: also those that need the simulator's general driver.
+    """
     bench = bench_of(past, goals, input_error)
     base = Trial(policy)
     runs = _Runs(bench, base, workers or Inline(), progress, cancelled)
-    singles, not_tried = usable(past, policy, goals)
+    singles, not_tried = usable(past, policy, goals, thorough=thorough)
     nodes = nodes_changes(len(past.cluster)) if len(past.cluster) > 1 else []
     tried = runs.all("changes", [(change,) for change in (*singles, *nodes)])
     alone = [each for each in tried if Part.NODES not in each.parts]
@@ -148,14 +152,16 @@ class _Runs:
         return Trial(policy, world) if replayable(policy) else None
 
 
-def usable(past: Past, policy: Policy, goals: Goals) -> tuple[list[Change], tuple[str, ...]]:
+def usable(
+    past: Past, policy: Policy, goals: Goals, *, thorough: bool = False
+) -> tuple[list[Change], tuple[str, ...]]:
     """Changes that would change something here, and the names of those that cannot be tried."""
     found: list[Change] = []
     gone: list[Change] = []
     missing: list[str] = []
     for change in CHANGES:
         after = applied(policy, change)
-        if after is None:
+        if after is None or (change.thorough and not thorough):
             missing.append(change.name)
         elif _sensible(change, after, policy, past, goals):
             (found if replayable(after) else gone).append(change)

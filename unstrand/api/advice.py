@@ -124,7 +124,8 @@ def make(request: Request, wish: ReportWish) -> dict[str, Any]:
     window = Window(found.since, found.until, found.time_zone)
 
     def made() -> dict[str, Any]:
-        from scheduler_advisor.steps import replay_all  # loads the compiler
+        from scheduler_advisor.followup.follow import judge, save_outcomes
+        from scheduler_advisor.steps import replay_all  # these load the compiler
 
         goals = Goals() if wish.goals is None else parse_goals(wish.goals, "goals")
         service.keeper.everything()
@@ -133,7 +134,11 @@ def make(request: Request, wish: ReportWish) -> dict[str, Any]:
             service.store, window, goals, at=service.clock(), cluster=wish.cluster, replays=replays
         )
         files = {form: rendered(report, form, wish.language) for form in wish.forms}
-        _written(request, lambda work: save_report(work, report))
+        judged = judge(service.store, service.clock()) if wish.replay else []
+        _written(
+            request,
+            lambda work: save_report(work, report) + save_outcomes(work, judged, service.clock()),
+        )
         return {
             **report_json(report, wish.language),
             "files": {form: base64.b64encode(content).decode() for form, content in files.items()},
@@ -149,6 +154,22 @@ def rows(
     """The rows that a recommendation's amount adds up from, per run or node and day."""
     with service_of(request).store.work() as work:
         return {"rows": rows_behind(work, recommendation_id, query.amount)}
+
+
+@router.get("/advice/outcomes")
+def outcomes(request: Request) -> dict[str, Any]:
+    """What changes really brought: advice applied, operators' own, purchases; and how far each
+    kind can be trusted here."""
+    from scheduler_advisor.followup.record import confidence
+    from scheduler_advisor.followup.record import outcomes as judged
+
+    with service_of(request).store.work() as work:
+        trust = [
+            {"kind": each.kind, "judged": each.judged, "held": each.held,
+             "ratio": round(each.ratio, 3)}
+            for each in confidence(work)
+        ]  # fmt: skip
+        return {"rows": judged(work), "confidence": trust}
 
 
 @router.post("/advice/state/{recommendation_id}")

@@ -38,11 +38,13 @@ class Wish:
     language: str | None
     delivery: Path | None
     replay: bool = True
+    thorough: bool = False
 
 
 def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
     """The report as JSON with ``files`` in base64; it is kept in the store."""
     from analytics.ledger import ensure_built
+    from scheduler_advisor.followup.follow import judge, save_outcomes
     from scheduler_advisor.report.forms import rendered
     from scheduler_advisor.report.json_form import report_json
     from scheduler_advisor.report.make import make_report
@@ -54,7 +56,7 @@ def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
         window = _window(store, wish, goals)
         with working("bringing the ledger up to date"):
             ensure_built(store, window, cluster=wish.cluster)
-        replays = _replays(store, window, goals, wish.cluster) if wish.replay else ()
+        replays = _replays(store, window, goals, wish) if wish.replay else ()
         with working("looking for what to change"):
             report = make_report(
                 store, window, goals, at=utc_now(), cluster=wish.cluster, replays=replays
@@ -62,19 +64,22 @@ def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
         files = {form: rendered(report, form, language) for form in wish.forms}
         if wish.delivery is not None:
             _deliver(store, report, wish.delivery)
+        judged = judge(store, utc_now()) if wish.replay else []
         with store.work() as work, work.transaction():
             save_report(work, report)
+            save_outcomes(work, judged, utc_now())
     encoded = {form: base64.b64encode(content).decode() for form, content in files.items()}
     return {**report_json(report, language), "files": encoded}
 
 
-def _replays(store: Store, window: Window, goals: Goals, cluster: str | None) -> Sequence[Replayed]:
+def _replays(store: Store, window: Window, goals: Goals, wish: Wish) -> Sequence[Replayed]:
     """What replays of the window find; only this loads the compiler."""
     from scheduler_advisor.steps import Watch, replay_all
     from unstrand.commands.progress import counting
 
     with counting() as tell:
-        return replay_all(store, window, goals, cluster, Watch(progress=tell))
+        watch = Watch(progress=tell, thorough=wish.thorough)
+        return replay_all(store, window, goals, wish.cluster, watch)
 
 
 def _deliver(store: Store, report: Any, receivers: Path) -> None:

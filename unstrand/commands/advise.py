@@ -66,6 +66,13 @@ def advise(
             help="Try changes of scheduling on the window's own jobs, or give facts alone.",
         ),
     ] = True,
+    thorough: Annotated[
+        bool,
+        typer.Option(
+            "--thorough",
+            help="Also fair-share, multifactor, topology, defragmentation, sharing, elasticity.",
+        ),
+    ] = False,
     db: Db = None,
     server: Server = None,
     as_json: Json = False,
@@ -79,7 +86,7 @@ def advise(
     wish = Wish(
         length=window, until=until, time_zone=time_zone, goals=goals, cluster=cluster,
         forms=listed(forms) if out is not None else (), language=language, delivery=delivery,
-        replay=replay,
+        replay=replay, thorough=thorough,
     )  # fmt: skip
     address = server_for(db, server)
     report = made_from_file(wish, db) if address is None else made_by_service(wish, address)
@@ -212,6 +219,25 @@ def dismiss(
 def reopen(recommendation: Id, db: Db = None, server: Server = None) -> None:
     """New again. Example: `unstrand advise reopen ID`"""
     _change(recommendation, "new", db, server)
+
+
+@advise_app.command("outcomes")
+def outcomes(
+    db: Db = None, server: Server = None, how: How = Format.TABLE, as_json: Json = False
+) -> None:
+    """What changes really brought, adjusted for load: advice, your own changes, purchases.
+
+    Example: `unstrand advise outcomes`
+    """
+    address = server_for(db, server)
+    if address is not None:
+        document = ask(address, "advice/outcomes")
+    else:
+        from scheduler_advisor.followup.record import outcomes as judged
+
+        with opened(db) as store, store.work() as work:
+            document = {"rows": judged(work)}
+    print_document(document, chosen(how, as_json))
 
 
 @advise_app.command("kinds")

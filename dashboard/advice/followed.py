@@ -1,0 +1,70 @@
+"""What changes really brought, beside what was predicted, and the record of what did not work."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from dashboard import connection
+from dashboard.formats import ABSENT, moment, number
+from dashboard.frame import Page
+from dashboard.parts.html import Column, heading, show, table
+from dashboard.words import Words
+from scheduler_advisor.followup.record import confidence, outcomes
+
+BAD = ("failed", "worse", "hurt", "no_effect")
+
+
+def followed_up(page: Page) -> None:
+    """Nothing is shown until the first change has been judged."""
+    words = page.words
+    with connection.store_at(page.path).work() as work:
+        rows, trust = outcomes(work), confidence(work)
+    if not rows:
+        return
+    show(heading(words("advice.followed"), words("tag.observed")))
+    show(_table(rows, page))
+    lines = [
+        words("advice.trust", kind=words(f"advice.kind_{each.kind}"), held=each.held,
+              judged=each.judged, ratio=f"{each.ratio:.0%}")
+        for each in trust
+        if each.judged
+    ]  # fmt: skip
+    show("".join(f"<p>{escape(line)}</p>" for line in lines))
+    failed = [row for row in rows if row["verdict"] in BAD]
+    if failed:
+        show(heading(words("advice.did_not_work")))
+        items = "".join(f"<li>{escape(_failed(row, page))}</li>" for row in failed)
+        show(f"<ul>{items}</ul>")
+
+
+def _table(rows: list[dict[str, Any]], page: Page) -> str:
+    words = page.words
+    columns = [
+        Column(words("advice.change"), text=True), Column(words("advice.changed_at")),
+        Column(words("advice.predicted")), Column(words("advice.realised")),
+        Column(words("advice.verdict"), text=True),
+    ]  # fmt: skip
+    cells = [
+        (f"{words('advice.kind_' + row['kind'])}: {row['what']}"[:120],
+         moment(row["changed_at"], page.view.zone), _range(row, "predicted", words),
+         _range(row, "realised", words), words(f"advice.verdict_{row['verdict']}"))
+        for row in rows
+    ]  # fmt: skip
+    return table(columns, cells)
+
+
+def _range(row: dict[str, Any], name: str, words: Words) -> str:
+    if row[name] is None or (name == "realised" and row["verdict"] == "too_early"):
+        return ABSENT
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return f"{number(row[name])} ({number(low)} – {number(high)})"
+
+
+def _failed(row: dict[str, Any], page: Page) -> str:
+    load = row["load_after"] / row["load_before"] - 1 if row["load_before"] else 0.0
+    return page.words(
+        "advice.failed_line", what=row["what"], day=moment(row["changed_at"], page.view.zone)[:10],
+        verdict=page.words(f"advice.verdict_{row['verdict']}"), realised=number(row["realised"]),
+        load=f"{load:+.0%}", detail=row["detail"],
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What advice and operators' own changes really brought, adjusted for load."""

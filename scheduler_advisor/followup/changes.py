@@ -1,0 +1,89 @@
+"""Everything that was changed and can be judged: advice applied, operators' own, purchases."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from collector.store import Work
+from scheduler_advisor.followup.verdict import Predicted
+
+# One row = advice that somebody marked as applied, as the last report before that stated it.
+_APPLIED = """
+SELECT s.recommendation_id, min(s.ts) AS ts, any_value(c.cluster) AS cluster,
+  any_value(c.kind) AS kind, arg_max(c.body, r.ts) AS body
+FROM recommendation_state s JOIN recommendation c ON c.recommendation_id = s.recommendation_id
+JOIN advice_report r ON r.report_id = c.report_id
+WHERE s.state = 'applied' AND s.ts <= $1 AND r.ts <= s.ts AND c.cluster IS NOT NULL
+GROUP BY s.recommendation_id ORDER BY ts
+"""
+_MARKS = """
+SELECT cluster, ts, coalesce(text, '') AS text FROM event
+WHERE kind = 'policy_change' AND ts <= $1 ORDER BY ts
+"""
+# One row = settings of the scheduler that were seen to have changed at one instant.
+_SETTINGS = """
+SELECT n.cluster, n.valid_from AS ts,
+  string_agg(n.key || ' ' || o.value || ' -> ' || n.value, ', ' ORDER BY n.key) AS text
+FROM scheduler_setting n JOIN scheduler_setting o
+  ON o.cluster = n.cluster AND o.key = n.key AND o.valid_to = n.valid_from
+WHERE n.valid_from <= $1 AND n.key NOT LIKE 'partition.%.State' GROUP BY n.cluster, n.valid_from
+ORDER BY ts
+"""
+# One row = nodes that came in one day to a cluster that was known before.
+_PURCHASES = """
+WITH first AS (
+  SELECT cluster, node, min(valid_from) AS ts, arg_min(gpus, valid_from) AS gpus FROM node
+  GROUP BY cluster, node)
+SELECT f.cluster, date_trunc('day', f.ts) AS ts, count(*) AS nodes, sum(f.gpus)::BIGINT AS gpus
+FROM first f JOIN (SELECT cluster, min(ts) AS known FROM first GROUP BY cluster) k
+  ON k.cluster = f.cluster
+WHERE f.ts > k.known + INTERVAL 1 DAY AND f.ts <= $1
+GROUP BY f.cluster, date_trunc('day', f.ts) ORDER BY ts
+"""
+SAME_CHANGE = timedelta(days=1)  # a mark and the setting that it speaks of are one change
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One change. ``kind``: that of the advice, policy_change or purchase."""
+
+    subject_id: str
+    cluster: str
+    kind: str
+    at: datetime
+    what: str
+    predicted: Predicted | None = None
+    gpus: int = 0
+
+
+def changes(work: Work, at: datetime) -> list[Changed]:
+    """All changes up to ``at``, in order; a setting seen within a day of advice applied or of a
+    mark is that change."""
+    found = [_advice(row) for row in work.rows(_APPLIED, [at])]
+    found = [each for each in found if each.kind == "policy_change"]
+    for name, sql in (("mark", _MARKS), ("setting", _SETTINGS)):
+        for row in work.rows(sql, [at]):
+            known = [c for c in found if c.cluster == row["cluster"]
+                     and abs(c.at - row["ts"]) <= SAME_CHANGE]  # fmt: skip
+            if not known:
+                subject = f"{name}-{row['cluster']}-{row['ts']:%Y%m%dT%H%M}"
+                found.append(Changed(subject, row["cluster"], "own_change", row["ts"],
+                                     row["text"][:500]))  # fmt: skip
+    for row in work.rows(_PURCHASES, [at]):
+        subject = f"purchase-{row['cluster']}-{row['ts']:%Y%m%d}"
+        found.append(Changed(subject, row["cluster"], "purchase", row["ts"],
+                             f"+{row['nodes']} nodes, +{row['gpus']} GPUs",
+                             gpus=int(row["gpus"])))  # fmt: skip
+    return sorted(found, key=lambda each: each.at)
+
+
+def _advice(row: dict[str, Any]) -> Changed:
+    body = json.loads(row["body"])["en"]
+    saving = body["saving"]
+    low, high = saving["gpu_hours_interval_80"]
+    predicted = Predicted(saving["gpu_hours"] or (low + high) / 2, low, high)
+    return Changed(row["recommendation_id"], row["cluster"], row["kind"], row["ts"],
+                   body["title"], predicted)  # fmt: skip

@@ -1,0 +1,84 @@
+"""Step 9: every change is judged by what happened after it, and the judgement stays on record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler_advisor.followup.changes import Changed, changes
+from scheduler_advisor.followup.realised import Days, Realised, realised
+from scheduler_advisor.followup.record import save_outcomes
+from scheduler_advisor.followup.verdict import Verdict, verdict
+from scheduler_advisor.integrals import blocked_between
+from scheduler_advisor.past import DAY_S, Past, past_of
+from scheduler_advisor.readers.errors import ReaderError
+from scheduler_advisor.readers.store import read_history
+
+if TYPE_CHECKING:
+    from collector.store import Store
+
+SIDE = timedelta(days=28)  # four weeks on each side, as the design's four weeks after "applied"
+OLDEST = timedelta(days=120)  # a change that long ago has been judged
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One change with what was seen and the verdict."""
+
+    change: Changed
+    found: Realised
+    verdict: Verdict
+
+
+def judge(store: Store, at: datetime) -> list[Outcome]:
+    """Every change of the last months, before against after at equal load; nothing is written."""
+    with store.work() as work:
+        known = [each for each in changes(work, at) if each.at >= at - OLDEST]
+    outcomes = []
+    for change in known:
+        others = [c.at for c in known if c is not change and c.cluster == change.cluster]
+        since = max([t for t in others if t < change.at] + [change.at - SIDE])
+        until = min([t for t in others if t > change.at] + [change.at + SIDE, at])
+        before, after = (days_of(store, change.cluster, *span)
+                         for span in ((since, change.at), (change.at, until)))  # fmt: skip
+        if before is not None and after is not None:
+            found = realised(before, after)
+            outcomes.append(Outcome(change, found, verdict(found, change.predicted)))
+    return outcomes
+
+
+def days_of(store: Store, cluster: str, since: datetime, until: datetime) -> Days | None:
+    """Blocked and asked GPU-hours of the whole UTC days between; None where nothing is known."""
+    first = _midnight(since + timedelta(days=1) - timedelta(microseconds=1))
+    last = _midnight(until)
+    if first >= last:
+        return Days(np.zeros(0), np.zeros(0))
+    try:
+        history = read_history(store, cluster, first, last)
+    except ReaderError:
+        return None  # the cluster or its jobs are not known there: nothing to judge by
+    past = past_of(
+        history.read, history.cluster, since=int(first.timestamp()) - history.origin_s,
+        until=int(last.timestamp()) - history.origin_s, origin_s=history.origin_s,
+    )  # fmt: skip
+    return observed_days(past)
+
+
+def observed_days(past: Past) -> Days:
+    """From real starts: GPU-hours free while jobs waited, and asked for, by day."""
+    edges = np.arange(past.since, past.until + 1, DAY_S, dtype=float)
+    gpus, start = past.gpus_held, past.real_start
+    asked = [(past.jobs.eligible, gpus), (start, -gpus)]
+    blocked = blocked_between(past.cluster, asked, (start, start + past.jobs.run, gpus), edges)
+    work = gpus * past.jobs.run / 3600
+    return Days(blocked, np.histogram(past.jobs.submit, bins=edges, weights=work)[0])
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+__all__ = ["Outcome", "days_of", "judge", "observed_days", "save_outcomes"]
