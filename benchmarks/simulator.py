@@ -1,26 +1,54 @@
 """Speed of the simulator's core: jobs per CPU-second of one core, without compile time.
 
-    python benchmarks/simulator.py [--full] [--skip-rivals]
+    python benchmarks/simulator.py [--full] [--accasim] [--only SECTION] [--record FILE.json]
 
 Each line is one workload under one policy; event counts are asserted, so a fast wrong answer
-fails. Growth exponents are printed from pairs of sizes. SimPy runs the same FIFO input.
+fails. Growth exponents are printed from pairs of sizes at equal mean queue. SimPy runs the same
+FIFO input; so does AccaSim, in an environment of its own, with --accasim or where CI=true.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import os
 import resource
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from rivals import accasim_fifo, simpy_fifo
 
-from scheduler_advisor.engine import Cluster, Jobs, Outcome, Policy, preset, simulate, warm
+from scheduler_advisor.engine import (
+    Cluster,
+    Jobs,
+    Outcome,
+    Placement,
+    Policy,
+    preset,
+    simulate,
+    warm,
+)
 from scheduler_advisor.engine.ledger import sample_ledger
 
 SWF = Path(__file__).resolve().parents[2] / "shared" / "data" / "traces" / "swf"
+DEEP = preset("easy").with_values({"backfill.depth": 100})
+FIGURES: dict[str, object] = {}
+MEMORY = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+from simulator import workload
+from scheduler_advisor.engine import Cluster, preset, simulate
+jobs = workload(1_000_000, 512, 0.9)
+outcome = simulate(jobs, Cluster.uniform(512, 8), preset("easy"))
+assert outcome.started.all()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
 
 
 def workload(count: int, nodes: int, load: float, looseness: float = 1.0, seed: int = 1) -> Jobs:
@@ -57,14 +85,22 @@ def measure(name: str, jobs: Jobs, cluster: Cluster, policy: Policy, rounds: int
     unplaceable = int((best.state == 2).sum())
     assert best.started.sum() + unplaceable == len(jobs), "jobs are missing"
     assert best.events == 2 * len(jobs) - unplaceable, "events are missing"
-    queue = best.queue_s / max(1, best.last_instant - int(jobs.submit.min()))
+    FIGURES[name] = {
+        "jobs_per_s": round(len(jobs) / best.engine_s),
+        "mean_queue": round(queue_of(best), 1),
+    }
     print(
-        f"{name:44s} {len(jobs) / best.engine_s:12,.0f} jobs/s"
-        f"  (loop alone {len(jobs) / best.drive_s:12,.0f}; mean queue {queue:7.0f};"
+        f"{name:48s} {len(jobs) / best.engine_s:12,.0f} jobs/s"
+        f"  (loop alone {len(jobs) / best.drive_s:12,.0f}; mean queue {queue_of(best):7.0f};"
         f" passes {best.passes:9,d}; examined {best.examined:11,d}; shadows {best.shadows:8,d})",
         flush=True,
     )
     return best
+
+
+def queue_of(outcome: Outcome) -> float:
+    """Jobs waiting, on average over the replay."""
+    return outcome.queue_s / max(1, outcome.last_instant - int(outcome.jobs.submit.min()))
 
 
 def exponent(small: Outcome, large: Outcome, by: float) -> float:
@@ -73,93 +109,171 @@ def exponent(small: Outcome, large: Outcome, by: float) -> float:
     return math.log(cost) / math.log(by)
 
 
-def simpy_fifo(jobs: Jobs, gpus: int) -> tuple[float, list[int]]:
-    """The same FIFO on a pool as SimPy would have it: CPU-seconds and start times."""
-    import simpy
+def with_queue(target: float, low: float, high: float, replay: Callable[[float], Outcome]) -> float:
+    """The load between `low` and `high` at which the mean queue is about `target`."""
+    for _ in range(9):
+        middle = (low + high) / 2
+        queue = queue_of(replay(middle))
+        if 0.85 * target < queue < 1.15 * target:
+            return middle
+        low, high = (middle, high) if queue < target else (low, middle)
+    return (low + high) / 2
 
-    env = simpy.Environment()
-    pool = simpy.Container(env, gpus, init=gpus)
-    turn = simpy.Resource(env, 1)
-    starts = [0] * len(jobs)
 
-    def job(index: int, submit: int, size: int, run: int):
-        yield env.timeout(submit)
-        with turn.request() as mine:
-            yield mine
-            yield pool.get(size)
-        starts[index] = int(env.now)
-        yield env.timeout(run)
-        yield pool.put(size)
-
+def stranding(jobs: Jobs, cluster: Cluster) -> None:
+    """FIFO with the ledger's classes and F at 200 instants."""
+    fifo = measure("fifo, 512x8, load 0.9", jobs, cluster, preset("fifo"), 5)
+    sample_ledger(fifo, 10)
     began = time.process_time()
-    rows = zip(jobs.submit.tolist(), jobs.gpus.tolist(), jobs.run.tolist(), strict=True)
-    for index, (submit, size, run) in enumerate(rows):
-        env.process(job(index, submit, size, run))
-    env.run()
-    return time.process_time() - began, starts
+    sample_ledger(fifo, 200)
+    rate = len(jobs) / (time.process_time() - began + fifo.engine_s)
+    FIGURES["fifo with F and stranding at 200 instants, jobs_per_s"] = round(rate)
+    print(f"{'  with F and stranding at 200 instants':48s} {rate:12,.0f} jobs/s")
 
 
-def rivals() -> None:
+def scored(jobs: Jobs) -> None:
+    """Placement by score in time, with CPUs and shares of GPUs."""
+    random = np.random.default_rng(3)
+    mixed = jobs.changed(
+        cpu_milli=jobs.gpus * random.choice([4000, 8000, 12000], len(jobs)),
+        gpu_milli=np.where(jobs.gpus == 1, random.choice([0, 300, 500], len(jobs)), 0),
+    )
+    nodes = Cluster.build(gpus=[8] * 512, cpu_milli=[96_000] * 512)
+    for placement in (Placement.BEST_FIT, Placement.FGD, Placement.DOT_PRODUCT):
+        policy = Policy(placement=placement)
+        measure(f"fifo, {placement}, shares and CPUs, 512x8", mixed, nodes, policy)
+
+
+def growth(name: str, policy: Policy, most: int, target: float) -> None:
+    """Cost of a job from 64 GPUs up, at equal mean queue."""
+    outcomes = []
+    for count in (8, 64, 512, 4096)[:most]:
+        cluster, size = Cluster.uniform(count, 8), max(100_000, 100 * count)
+
+        def replay(load: float, count: int = count, size: int = size) -> Outcome:
+            return simulate(workload(size, count, load), Cluster.uniform(count, 8), policy)
+
+        load = with_queue(target, 0.5, 1.1, replay)
+        jobs = workload(size, count, load)
+        outcomes.append(
+            measure(f"{name}, {count * 8} GPUs, load {load:.2f}", jobs, cluster, policy)
+        )
+    by = 8 ** (len(outcomes) - 1)
+    found = exponent(outcomes[0], outcomes[-1], by)
+    FIGURES[f"{name}: cost per job ~ GPUs ** x"] = round(found, 3)
+    print(f"  cost per job ~ GPUs ** {found:.2f}")
+    assert found < 0.5, "cost per job must grow slower than the square root of the size"
+
+
+def deep_queues() -> None:
+    """Real traces whose queues are long, with limits as given and 2.4 times as long."""
+    itp, loose = swf("itp_c04"), swf("itp_c04", 2.4)
+    conservative = preset("conservative")
+    shallow = measure("itp_c04, easy, pool:552", itp, Cluster.pool(552), preset("easy"))
+    measure("itp_c04, easy, 60x8", itp, Cluster.uniform(60, 8), preset("easy"))
+    deep = measure("itp_c04, easy, pool:400", itp, Cluster.pool(400), preset("easy"))
+    found = exponent(shallow, deep, queue_of(deep) / queue_of(shallow))
+    FIGURES["easy: cost per job ~ mean queue ** x"] = round(found, 3)
+    print(f"  cost per job ~ mean queue ** {found:.2f}")
+    measure("itp_c04, conservative, pool:552", itp, Cluster.pool(552), conservative)
+    outcomes = []
+    for target in (150, 1000):
+
+        def replay(load: float) -> Outcome:
+            return simulate(loose, Cluster.pool(round(552 / load)), conservative)
+
+        gpus = round(552 / with_queue(target, 1.0, 1.5, replay))
+        name = f"itp_c04, conservative, pool:{gpus}, limits 2.4"
+        outcomes.append(measure(name, loose, Cluster.pool(gpus), conservative, 1))
+    found = exponent(*outcomes, queue_of(outcomes[1]) / queue_of(outcomes[0]))
+    FIGURES["conservative: cost per job ~ mean queue ** x"] = round(found, 3)
+    print(f"  cost per job ~ mean queue ** {found:.2f}")
+
+
+def rivals(accasim: bool) -> None:
+    """The same input, in the same run; starts must be the same to the second."""
     jobs = swf("kth")
     ours = measure("kth, fifo, pool:100", jobs, Cluster.pool(100), preset("fifo"))
-    seconds, starts = simpy_fifo(jobs, 100)
-    same = int((np.array(starts) != ours.start).sum())
-    print(
-        f"{'  SimPy, the same input':44s} {len(jobs) / seconds:12,.0f} jobs/s"
-        f"  (ours is {seconds / ours.engine_s:,.0f} times as fast; {same} starts differ)"
+    answers = {"SimPy": simpy_fifo(jobs, 100)}
+    if accasim:
+        with tempfile.TemporaryDirectory() as folder:
+            answers["AccaSim"] = accasim_fifo(SWF / "kth.swf", 100, Path(folder))
+    for name, (seconds, starts) in answers.items():
+        same = int((np.array(starts) != ours.start).sum())
+        times = seconds / ours.engine_s
+        FIGURES[f"{name} on kth"] = {
+            "jobs_per_s": round(len(jobs) / seconds),
+            "ours_times_as_fast": round(times),
+            "different_starts": same,
+        }
+        print(
+            f"{'  ' + name + ', the same input':48s} {len(jobs) / seconds:12,.0f} jobs/s"
+            f"  (ours is {times:,.0f} times as fast; {same} starts differ)"
+        )
+        assert name != "AccaSim" or (times >= 100 and same == 0)
+
+
+def memory() -> None:
+    """Peak of a process of its own that replays a million jobs."""
+    here = str(Path(__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, here], capture_output=True, text=True, check=True
     )
+    FIGURES["peak MiB of a million jobs, easy, 512x8"] = int(done.stdout)
+    print(f"a million jobs, easy, 512x8: peak {int(done.stdout):,} MiB")
+    assert int(done.stdout) < 2048
 
 
-def main() -> None:  # noqa: PLR0915 (a list of measurements)
+def easy(jobs: Jobs, nodes: Cluster) -> None:
+    """EASY at two loads, with limits as long as the runs and 2.4 times as long."""
+    measure("easy, depth 100, 512x8, load 0.9", jobs, nodes, DEEP)
+    for load in (0.9, 1.0):
+        loose = workload(100_000, 512, load, 2.4)
+        measure(f"easy, depth 100, 512x8, load {load}, limits 2.4", loose, nodes, DEEP)
+    measure("easy, depth 100, 512x8, load 1.0", workload(100_000, 512, 1.0), nodes, DEEP)
+
+
+def sections(full: bool, accasim: bool) -> dict[str, Callable[[], None]]:
+    """What can be measured, by name."""
+    nodes = Cluster.uniform(512, 8)
+    jobs = workload(100_000, 512, 0.9)
+    most = 4 if full else 3
+    found: dict[str, Callable[[], None]] = {
+        "stranding": lambda: stranding(jobs, nodes),
+        "scored": lambda: scored(jobs),
+        "easy": lambda: easy(jobs, nodes),
+        "growth-fifo": lambda: growth("fifo", preset("fifo"), most, 30),
+        "growth-easy": lambda: growth("easy, depth 100", DEEP, most, 30),
+    }
+    if full:
+        found["memory"] = memory
+    if SWF.is_dir():
+        found |= {"deep": deep_queues, "rivals": lambda: rivals(accasim)}
+    return found
+
+
+def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("--full", action="store_true", help="a million jobs and 4,096 nodes too")
-    asked.add_argument("--skip-rivals", action="store_true")
+    asked.add_argument("--full", action="store_true", help="a million jobs and 32,768 GPUs too")
+    asked.add_argument("--accasim", action="store_true", default=os.environ.get("CI") == "true")
+    asked.add_argument("--only", help="one section by its name")
+    asked.add_argument("--record", type=Path, help="add the figures to those in this file")
     options = asked.parse_args()
     began = time.process_time()
     warm(lambda text: print(text, file=sys.stderr))
-    print(f"first run: {time.process_time() - began:.1f} CPU-s to compile or load the kernels")
-
-    deep = preset("easy").with_values({"backfill.depth": 100})
-    nodes = Cluster.uniform(512, 8)
-    for load in (0.9, 1.0):
-        tight, loose = workload(100_000, 512, load), workload(100_000, 512, load, 2.4)
-        fifo = measure(f"fifo, 512x8, load {load}", tight, nodes, preset("fifo"))
-        if load < 1:
-            start = time.process_time()
-            sample_ledger(fifo, 200)
-            seconds = time.process_time() - start + fifo.engine_s
-            print(f"{'  with stranding at 200 instants':44s} {len(tight) / seconds:12,.0f} jobs/s")
-        measure(f"easy, depth 100, 512x8, load {load}", tight, nodes, deep)
-        measure(f"easy, depth 100, 512x8, load {load}, limits 2.4", loose, nodes, deep)
-    growth = []
-    for count in (8, 64, 512, 4096) if options.full else (8, 64, 512):
-        jobs = workload(100_000, count, 0.8)
-        name = f"fifo, {count}x8, load 0.8"
-        growth.append(measure(name, jobs, Cluster.uniform(count, 8), preset("fifo")))
-    by = 8 ** (len(growth) - 1)
-    print(f"  cost per job ~ nodes ** {exponent(growth[0], growth[-1], by):.2f}")
-    ten = workload(10_000, 64, 0.9)
-    hundred = workload(100_000, 64, 0.9)
-    first = measure("easy, 64x8, 10,000 jobs", ten, Cluster.uniform(64, 8), deep)
-    last = measure("easy, 64x8, 100,000 jobs", hundred, Cluster.uniform(64, 8), deep)
-    print(f"  cost per job ~ jobs ** {exponent(first, last, 10):.2f}")
-    if SWF.is_dir():
-        itp = swf("itp_c04")
-        measure("itp_c04, easy, 60x8", itp, Cluster.uniform(60, 8), preset("easy"))
-        measure("itp_c04, easy, pool:400", itp, Cluster.pool(400), preset("easy"))
-        measure("itp_c04, conservative, pool:552", itp, Cluster.pool(552), preset("conservative"))
-        loose = swf("itp_c04", 2.4)
-        measure("itp_c04, conservative, pool:552, limits 2.4", loose, Cluster.pool(552),
-                preset("conservative"))  # fmt: skip
-        measure("itp_c04, conservative, pool:480, limits 2.4", loose, Cluster.pool(480),
-                preset("conservative"), 1)  # fmt: skip
-        if not options.skip_rivals:
-            rivals()
-    if options.full:
-        measure("fifo, 512x8, 1,000,000 jobs", workload(1_000_000, 512, 0.9), nodes,
-                preset("fifo"), 1)  # fmt: skip
+    print(f"kernels compiled or loaded: {time.process_time() - began:.1f} CPU-s")
+    for name, section in sections(options.full, options.accasim).items():
+        if options.only in (None, name):
+            section()
+            _record(options.record)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak:,.0f} MiB")
+
+
+def _record(path: Path | None) -> None:
+    if path is not None:
+        known = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(known | FIGURES, indent=2) + "\n")
 
 
 if __name__ == "__main__":

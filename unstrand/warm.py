@@ -7,14 +7,21 @@ import sys
 
 def main() -> None:
     """Compiles or loads; where no cache can be written, the first use compiles instead."""
-    print("setup: compiling the kernels once (about half a minute)", file=sys.stderr)  # noqa: T201
+    _say("setup: compiling the kernels once (one and a half minutes of CPU)")
     try:
         from analytics import ledger  # numba looks for its cache folder here
 
         ledger.warm()
+        from scheduler_advisor import engine
+
+        engine.warm(lambda line: _say(f"setup: {line}"))
     except (OSError, RuntimeError) as error:
         # numba says RuntimeError where it finds no folder to write its cache to.
-        print(f"setup: kernels were not compiled: {error}", file=sys.stderr)  # noqa: T201
+        _say(f"setup: kernels were not compiled: {error}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -47,6 +47,11 @@ def test_simulate_writes_what_became_of_each_job_and_the_figures(tmp_path, jobs_
     assert told["makespan_s"] == 250
     assert told["occupancy_ratio"] == pytest.approx((800 + 800 + 50) / (8 * 250))
     assert {"jobs_per_second", "read_s", "compile_s", "workload_hash"} <= told.keys()
+    hours = told["gpu_hours_by_class"]
+    assert sum(hours.values()) == pytest.approx(8 * 250 / 3600)
+    assert hours["free"] == pytest.approx(7 * 50 / 3600, rel=0.05)
+    assert [row["name"] for row in told["by_size_class"]] == ["1", "5-8"]
+    assert len(told["series"]["at_s"]) == told["samples"] == 200
     assert "skipped 1: run time of 0 or less" in capsys.readouterr().out
 
 
