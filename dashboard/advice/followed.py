@@ -25,7 +25,7 @@ def followed_up(page: Page) -> None:
     show(heading(words("advice.followed"), words("tag.observed")))
     show(_table(rows, page))
     lines = [
-        words("advice.trust", kind=words(f"advice.kind_{each.kind}"), held=each.held,
+        words("advice.trust", kind=words(f"followed_kind.{each.kind}"), held=each.held,
               judged=each.judged, ratio=f"{each.ratio:.0%}")
         for each in trust
         if each.judged
@@ -46,12 +46,17 @@ def _table(rows: list[dict[str, Any]], page: Page) -> str:
         Column(words("advice.verdict"), text=True),
     ]  # fmt: skip
     cells = [
-        (f"{words('advice.kind_' + row['kind'])}: {row['what']}"[:120],
+        (_what(row, words),
          moment(row["changed_at"], page.view.zone), _range(row, "predicted", words),
-         _range(row, "realised", words), words(f"advice.verdict_{row['verdict']}"))
+         _range(row, "realised", words), words(f"followed_verdict.{row['verdict']}"))
         for row in rows
     ]  # fmt: skip
     return table(columns, cells)
+
+
+def _what(row: dict[str, Any], words: Words) -> str:
+    kind = words(f"followed_kind.{row['kind']}")
+    return f"{kind}: {row['what']}"[:120]
 
 
 def _range(row: dict[str, Any], name: str, words: Words) -> str:
@@ -65,6 +70,6 @@ def _failed(row: dict[str, Any], page: Page) -> str:
     load = row["load_after"] / row["load_before"] - 1 if row["load_before"] else 0.0
     return page.words(
         "advice.failed_line", what=row["what"], day=moment(row["changed_at"], page.view.zone)[:10],
-        verdict=page.words(f"advice.verdict_{row['verdict']}"), realised=number(row["realised"]),
+        verdict=page.words(f"followed_verdict.{row['verdict']}"), realised=number(row["realised"]),
         load=f"{load:+.0%}", detail=row["detail"],
     )  # fmt: skip
