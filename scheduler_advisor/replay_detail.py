@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from scheduler_advisor.engine.ledger import CLASSES, Samples, sample_ledger
 from scheduler_advisor.engine.outcome import STATES, Outcome, State
+from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
+from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.measurements.sizes import SIZE_CLASSES, size_class
 
 Floats = NDArray[np.float64]
@@ -23,15 +25,20 @@ def detailed(outcome: Outcome, samples: int = _SAMPLES) -> dict[str, Any]:
     is installed; ``series``: the same instants one by one, in GPUs; ``fragmentation_gpu_hours``: F
     against the replayed jobs' own typical tasks.
     """
-    taken = sample_ledger(outcome, samples)
-    return {
-        "samples": len(taken.at),
-        "gpu_hours_by_class": {
-            name: seconds / 3600 for name, seconds in taken.gpu_seconds().items()
-        },
-        "fragmentation_gpu_hours": taken.fragmentation_gpu_s() / 3600,
+    if isinstance(outcome, FluidOutcome):
+        return _undivided(outcome)
+    groups = {
         "by_size_class": _groups(outcome, _sizes(outcome), SIZE_CLASSES),
         "by_team": _groups(outcome, outcome.jobs.team.codes, outcome.jobs.team.names),
+    }
+    if isinstance(outcome, FluidOutcome):
+        return groups  # its jobs change size and place, which instants of last places cannot show
+    taken = sample_ledger(outcome, samples)
+    hours = {name: seconds / 3600 for name, seconds in taken.gpu_seconds().items()}
+    return groups | {
+        "samples": len(taken.at),
+        "gpu_hours_by_class": hours,
+        "fragmentation_gpu_hours": taken.fragmentation_gpu_s() / 3600,
         "shares": _shares(outcome, taken),
         "series": _series(taken),
     }
