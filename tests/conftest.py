@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +20,7 @@ from collector.store import Store
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
 ENABLE = "CI=true or UNSTRAND_SYSTEM_TESTS=1, as root on Debian"
 PROJECT = Path(__file__).parents[1]
+_LOCK = Path(tempfile.gettempdir()) / "unstrand-tests-install.lock"
 
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.load_profile("default")
@@ -84,7 +87,9 @@ class System:
             wanted = " ".join(packages)
             pytest.skip(f"system packages [{wanted}] are tried only with {ENABLE}")
         if missing:
-            self._install(missing)
+            with _LOCK.open("w") as lock:  # another worker of this run may be installing
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._install([name for name in missing if not self._installed(name)])
 
     def _installed(self, package: str) -> bool:
         query = ["dpkg-query", "-W", "-f", "${db:Status-Status}", package]
@@ -94,6 +99,8 @@ class System:
         return answer.stdout == "installed"
 
     def _install(self, packages: list[str]) -> None:
+        if not packages:
+            return
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         if not self._updated:
             subprocess.run(
@@ -123,6 +130,16 @@ class System:
 def system() -> System:
     """Outside programs, see `System.require`."""
     return System()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """For runs of several workers: all real outside parts in one of them, so that no two of them
+    meet; the other tests by folder, so that what a folder's tests share is made once."""
+    for item in items:
+        folder = item.path.parent.relative_to(PROJECT)
+        real = item.get_closest_marker("real") is not None
+        item.add_marker(pytest.mark.xdist_group("real" if real else folder.as_posix()))
 
 
 def pytest_terminal_summary(terminalreporter):
