@@ -53,8 +53,8 @@ def _part_pass(world: LiveWorld, component: int) -> None:
     waiting.sort(key=world.job_key)
     lines: dict[str | None, list[Job]] = {}
     for job in waiting:
-        line = world.leaf[job.index] if world.policy.order in BY_QUEUE else None
-        lines.setdefault(line, []).append(job)
+        name = world.leaf[job.index] if world.policy.order in BY_QUEUE else None
+        lines.setdefault(name, []).append(job)
     this = Pass(lines)
     world.plans.clear()
     while (line := _pick(world, this)) is not None:

@@ -265,7 +265,7 @@ def live_keys() -> list[str]:
         ("preemption", AT_ONCE),
         ("ordering", PLAIN_ORDER),
     ):
-        for item in fields(part):  # type: ignore[arg-type]
+        for item in fields(part):
             if item.name == QUEUES:
                 keys += [f"quota.queues.NAME.{one.name}" for one in fields(QueueRule)[1:]]
             elif item.name in TABLES:
@@ -283,7 +283,8 @@ def live_changed(part: Any, key: str, value: object) -> Any:
         return replace(part, queues=_queue_changed(part.queues, key, tail, value))
     if head in TABLES and tail and isinstance(part, MultifactorPart):
         pairs = dict(getattr(part, head)) | {tail: _whole(key, value)}
-        return replace(part, **{head: tuple(sorted(pairs.items()))})
+        changes: dict[str, Any] = {head: tuple(sorted(pairs.items()))}
+        return replace(part, **changes)
     known = {item.name for item in fields(part)} - {QUEUES, *TABLES}
     if rest not in known:
         raise PolicyError(f"policy: no key {key}; known: {', '.join(live_keys())}")
