@@ -220,12 +220,12 @@ def _parts(found: Found, each: Candidate, price: tuple[float | None, float]) -> 
         for cash, share in ((False, 1 - price[1]), (True, price[1])):
             if not share:
                 continue
-            cost = None if price[0] is None else Decimal(repr(hours * share * price[0]))
+            cost = None if price[0] is None else Decimal(repr(float(hours * share * price[0])))
             if cost is not None and not cash:
                 cost += Decimal(repr(float(waiting)))
             parts.append(
                 Part(claim=f"policy:{cluster}", day=past.day(place).date(),
-                     micro_gpu_s=round(hours * share * 3.6e9), cost=cost, cash=cash,
+                     micro_gpu_s=round(float(hours * share * 3.6e9)), cost=cost, cash=cash,
                      cluster=cluster)
             )  # fmt: skip
     return parts
