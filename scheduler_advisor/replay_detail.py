@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scheduler_advisor.engine.ledger import CLASSES, Samples, sample_ledger
 from scheduler_advisor.engine.outcome import STATES, Outcome, State
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
-from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.measurements.sizes import SIZE_CLASSES, size_class
 
 Floats = NDArray[np.float64]
@@ -25,14 +24,12 @@ def detailed(outcome: Outcome, samples: int = _SAMPLES) -> dict[str, Any]:
     is installed; ``series``: the same instants one by one, in GPUs; ``fragmentation_gpu_hours``: F
     against the replayed jobs' own typical tasks.
     """
-    if isinstance(outcome, FluidOutcome):
-        return _undivided(outcome)
     groups = {
         "by_size_class": _groups(outcome, _sizes(outcome), SIZE_CLASSES),
         "by_team": _groups(outcome, outcome.jobs.team.codes, outcome.jobs.team.names),
     }
     if isinstance(outcome, FluidOutcome):
-        return groups  # its jobs change size and place, which instants of last places cannot show
+        return groups | _undivided(outcome)
     taken = sample_ledger(outcome, samples)
     hours = {name: seconds / 3600 for name, seconds in taken.gpu_seconds().items()}
     return groups | {
@@ -42,6 +39,17 @@ def detailed(outcome: Outcome, samples: int = _SAMPLES) -> dict[str, Any]:
         "shares": _shares(outcome, taken),
         "series": _series(taken),
     }
+
+
+def _undivided(outcome: FluidOutcome) -> dict[str, Any]:
+    """Exact sums where jobs move and change size, which instants of last places cannot show. What
+    is not held is told apart only from nodes that are away."""
+    seconds = {
+        "held": outcome.held_gpu_s,
+        "failed": outcome.down_gpu_s,
+        "free": outcome.free_gpu_s,
+    }
+    return {"gpu_hours_by_class": {name: total / 3600 for name, total in seconds.items()}}
 
 
 def _series(taken: Samples) -> dict[str, Any]:
