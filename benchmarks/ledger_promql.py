@@ -1,0 +1,151 @@
+"""GPU-hours used by team and day: the ledger and PromQL on a real Prometheus, side by side.
+
+Usage: python benchmarks/ledger_promql.py [--nodes 125] [--days 7]
+Both hold the same use of 8 GPUs per node, Prometheus a sample a minute and GPU. Needs `prometheus`
+and `promtool` on the path; listens on loopback only. Prints CPU-seconds of the question on each
+side and checks that the answers are the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from datetime import timedelta
+from pathlib import Path
+
+from ledger_year import T0, TEAMS, fill
+
+from analytics.reports import cost_report
+from analytics.window import Window
+from collector.store import Store
+
+ACCOUNTS = 40
+
+
+def export(store: Store, day: int, path: Path) -> None:
+    """One day of samples as OpenMetrics text, minute by minute."""
+    begin = T0 + timedelta(days=day)
+    with store.work() as work:
+        work.execute(
+            f"""
+COPY (SELECT 'gpu_util_ratio{{gpu="' || pool_key || '-' || slot || '",team="team'
+    || ((holder_key - 1) % {ACCOUNTS}) % {TEAMS} || '"}} ' || used / 3.6e9 || ' '
+    || epoch(since)::BIGINT + 60 * m - 30
+  FROM (SELECT *, row_number() OVER gpu AS slot FROM ledger_hour WHERE hour >= TIMESTAMP '{begin:%Y-%m-%d}'
+      AND hour < TIMESTAMP '{begin:%Y-%m-%d}' + INTERVAL 1 DAY AND run_key IS NOT NULL
+      WINDOW gpu AS (PARTITION BY pool_key, hour ORDER BY holder_key, run_key)),
+    range(1, 61) r(m)
+  ORDER BY since, m)
+TO '{path}' (FORMAT csv, HEADER false, QUOTE '', DELIMITER '\x01')"""
+        )
+    text = path.read_text()
+    path.write_text("# TYPE gpu_util_ratio gauge\n" + text + "# EOF\n")
+
+
+def load(store: Store, days: int, folder: Path) -> None:
+    for day in range(days):
+        text = folder / "day.txt"
+        export(store, day, text)
+        command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", text, folder / "data"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        text.unlink()
+
+
+def cpu_of(pid: int) -> float:
+    words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def serve(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    config = folder / "prometheus.yml"
+    config.write_text("scrape_configs: []\n")
+    process = subprocess.Popen(
+        [
+            "prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address={address}", "--storage.tsdb.retention.time=100y",
+            "--query.max-samples=200000000", "--query.timeout=10m",
+        ],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(f"http://{address}/-/ready", timeout=5).read()
+        except OSError:
+            time.sleep(0.5)
+        else:
+            return process, address
+    process.terminate()
+    raise SystemExit("prometheus did not become ready")
+
+
+def ask(address: str, days: int) -> dict[tuple[str, int], float]:
+    """GPU-hours per team and day: a sample a minute is a sixtieth of an hour."""
+    query = {
+        "query": "sum by (team) (sum_over_time(gpu_util_ratio[1d])) / 60",
+        "start": int((T0 + timedelta(days=1)).timestamp()),
+        "end": int((T0 + timedelta(days=days)).timestamp()),
+        "step": 86_400,
+    }
+    url = f"http://{address}/api/v1/query_range?{urllib.parse.urlencode(query)}"
+    with urllib.request.urlopen(url, timeout=600) as answer:
+        series = json.load(answer)["data"]["result"]
+    start = int(T0.timestamp())
+    return {
+        (one["metric"]["team"], (int(at) - start) // 86_400 - 1): float(value)
+        for one in series
+        for at, value in one["values"]
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for name, value in (("nodes", 125), ("days", 7)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    args = parser.parse_args()
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        raise SystemExit("needs prometheus and promtool on the path")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = Store.open(folder / "ledger.duckdb", clock=lambda: T0)
+        fill(store, args.nodes, args.days, 400)
+        load(store, args.days, folder)
+        window = Window(T0, T0 + timedelta(days=args.days))
+        start = time.process_time()
+        report = cost_report(store, window, ("team", "day"))
+        ours = time.process_time() - start
+        process, address = serve(folder)
+        try:
+            before = cpu_of(process.pid)
+            theirs = ask(address, args.days)
+            spent = cpu_of(process.pid) - before
+        finally:
+            process.terminate()
+            process.wait()
+        mine = {
+            (row["team"], (T0.fromisoformat(f"{row['day']}T00:00:00+00:00") - T0).days): float(
+                row["used_gpu_hours"]
+            )
+            for row in report.rows
+            if row["team"] is not None
+        }
+        assert mine.keys() == theirs.keys()
+        worst = max(abs(mine[key] - theirs[key]) for key in mine)
+        assert worst < 0.01, worst
+        print(f"{args.nodes * 8} GPUs x {args.days} days at 60 s, {len(mine)} answers, equal")
+        print(f"ledger {ours:.2f} CPU-s, PromQL {spent:.2f} CPU-s, ratio {spent / ours:.1f}")
+        store.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Rows by holder are the ledger's rows added up, whatever happens to a day."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from analytics.ledger.classes import LedgerClass, Overlay
+from analytics.ledger.closing import close_day
+from analytics.reports import cost_report, stranding_report
+
+AMOUNTS = [name.value for name in (*LedgerClass, *Overlay)]
+KEYS = "hour, since, until, holder_key, price_key, posting"
+
+
+def both_ways(site):
+    """The two tables' sums by their common keys and model, which must be one."""
+    sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in AMOUNTS)
+    for table, small, more, what in (
+        ("ledger_hour", "ledger_holder_hour", "", sums),
+        ("ledger_cause", "ledger_holder_cause", ", class, role, rule",
+         "CAST(sum(gpu_us) AS BIGINT) AS gpu_us"),
+    ):  # fmt: skip
+        rows = [
+            site.store.rows(
+                f"SELECT {KEYS}{more}, cluster, gpu_model, {what} FROM {source} "
+                "JOIN ledger_pool USING (pool_key) GROUP BY ALL ORDER BY ALL"
+            )
+            for source in (table, small)
+        ]
+        assert rows[0] == rows[1]
+        yield len(rows[0])
+
+
+def busy_site(site):
+    site.hours = 24
+    site.node("n1").node("n2").node("n3", model="a100").known()
+    site.price("6.88").price("3.00", model="a100").price("8.00", since=5.5)
+    site.team("red", account="lab").team("blue", account="other", since=7)
+    site.run(gpus=4, node=["n1", "n2"], until=9, util=0.5)
+    site.run(gpus=4, node="n1", since=2, until=20, account="other", user="bob", cpus=60)
+    site.wait(32, nodes=4, since=1, until=15)
+    site.wait(2, since=3, until=22, account="other")
+    return site.built()
+
+
+def test_rows_by_holder_add_up_to_the_ledger(site):
+    busy_site(site)
+    assert min(both_ways(site)) > 0
+    names = [row["team"] for row in cost_report(site.store, site.window, ("team",)).rows]
+    assert "red" in names
+    assert "blue" in names
+    by_node = cost_report(site.store, site.window, ("team", "node")).total
+    by_team = cost_report(site.store, site.window, ("team",)).total
+    assert by_node == by_team
+    by_job = stranding_report(site.store, site.window, ("job",)).total
+    assert stranding_report(site.store, site.window, ("team",)).total == by_job
+
+
+def test_rows_by_holder_follow_rebuilds_and_corrections_of_closed_days(site):
+    busy_site(site)
+    close_day(
+        site.store, "c", site.window.since.date(), now=site.window.until + timedelta(days=9),
+        actor="test", least_coverage=0,
+    )  # fmt: skip
+    site.run(gpus=2, node="n3", since=4, until=6)
+    assert site.refreshed() > 0
+    assert min(both_ways(site)) > 0
+    postings = site.store.rows("SELECT DISTINCT posting FROM ledger_holder_hour ORDER BY ALL")
+    assert [row["posting"] for row in postings] == [0, 1]
+
+
+def test_an_hour_of_very_many_facts_has_a_fingerprint(site):
+    """The sum of its hashes once left 63 bits and the build died."""
+    site.node("n1").known()
+    runs = [f"q{n}" for n in range(9_000)]
+    size = len(runs)
+    with site.store.work() as work:
+        work.append(
+            "job_run",
+            {
+                "cluster": ["c"] * size, "run_id": runs, "job_id": runs, "attempt": [1] * size,
+                "submit_at": [site.window.since] * size, "state": ["PENDING"] * size,
+                "source": ["test"] * size,
+            },
+        )  # fmt: skip
+    site.built()
+    assert site.refreshed() == 0
+
+
+@pytest.mark.slow
+def test_the_ledger_is_the_same_with_the_compiler_off():
+    """A build with samples, warnings as errors, in plain Python."""
+    test = Path(__file__).with_name("test_golden_cases.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test), "-k",
+         "test_1_ or test_7_ or test_8_"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "passed" in done.stdout
