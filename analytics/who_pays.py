@@ -139,6 +139,8 @@ class WhoPays:
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self._rows = rows
+        self._tables: dict[datetime, Mapping[LedgerClass, Payer]] = {}
+        self._rules: dict[datetime, Unallocated] = {}
         self.changes: list[datetime] = sorted({row["effective_from"] for row in rows})
 
     @classmethod
@@ -148,6 +150,11 @@ class WhoPays:
 
     def at(self, at: datetime) -> Mapping[LedgerClass, Payer]:
         """Who is asked to pay for each class; where causers bear what is unallocated, they are."""
+        if at not in self._tables:
+            self._tables[at] = self._table(at)
+        return self._tables[at]
+
+    def _table(self, at: datetime) -> Mapping[LedgerClass, Payer]:
         table = dict(DEFAULT)
         for row in self._rows:
             if row["effective_from"] <= at and row["class"] != UNALLOCATED:
@@ -167,11 +174,10 @@ class WhoPays:
 
     def unallocated(self, at: datetime) -> Unallocated:
         """Who bears what the table leaves with the platform."""
-        found = Unallocated.PLATFORM
-        for row in self._rows:
-            if row["effective_from"] <= at and row["class"] == UNALLOCATED:
-                found = Unallocated(row["payer"])
-        return found
+        if at not in self._rules:
+            put = [r for r in self._rows if r["effective_from"] <= at and r["class"] == UNALLOCATED]
+            self._rules[at] = Unallocated(put[-1]["payer"]) if put else Unallocated.PLATFORM
+        return self._rules[at]
 
 
 def who_pays_rows(work: Work, at: datetime) -> list[dict[str, Any]]:

@@ -57,6 +57,7 @@ class Report:
     currency: str
     coverage_ratio: float | None
     price_book: str | None
+    adjustments: Sequence[Row] = ()
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)
@@ -256,4 +257,5 @@ def _shown(report: reports.Report) -> Report:
         currency=report.currency or "",
         coverage_ratio=report.coverage_ratio,
         price_book=report.price_book,
+        adjustments=report.to_dict()["adjustments"] if report.adjustments else (),
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from typing import Any, Literal
 
 from analytics.adjustments import adjustments
 from analytics.errors import ReportError
 from analytics.ledger.build import clusters as known_clusters
+from analytics.ledger.settings import settings_at
 from analytics.money import shown, shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.adjusted import Adjusted, adjusted
@@ -72,6 +74,7 @@ def _report(
     whole = installed(work, asked, window, spans)
     own = [a for a in adjustments(work) if a.within(window)]
     beside = adjusted(own, window, question.cluster, unit, rates)
+    beside.remarks += _other_purchases(work, asked, window, prices)
     return _finish(books, whole, book_version(prices), beside)
 
 
@@ -124,6 +127,20 @@ def _remarks(total: Sum, seconds: Fraction) -> list[str]:
             "when it holds the file)"
         )
     return remarks
+
+
+def _other_purchases(
+    work: Work, clusters: Sequence[str], window: Window, prices: Sequence[dict[str, Any]]
+) -> list[str]:
+    """Prices of a purchase type that the clusters do not pay stood in for one that is missing."""
+    days = (window.since, window.until - timedelta(microseconds=1))
+    paid = {settings_at(work, name, day).purchase_type for name in clusters for day in days}
+    other = sorted({(r["gpu_model"], r["purchase_type"]) for r in prices
+                    if r["purchase_type"] not in paid})  # fmt: skip
+    return [
+        f"{model} is priced as {kind}: there is no price of {' or '.join(sorted(paid))}"
+        for model, kind in other
+    ]
 
 
 def price_rows(work: Work, question: Question, source: str) -> list[dict[str, Any]]:

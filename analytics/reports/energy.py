@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from collector.store import Store, Work
 
 KEYS = ("team", "project", "cost_center", "user", "account", "node", "cluster")
 _ORG = ("team", "project", "cost_center")
+_ROLLING = threading.Lock()
+"""Reports are asked for on many threads; the roll-up is brought up to date by one at a time."""
 _PER_KWH = 3_600_000_000
 """Millijoules in a kilowatt-hour."""
 _SUMS = """
@@ -66,7 +69,7 @@ def energy_report(
         raise ReportError(f"cannot group energy by {', '.join(names)}: use {', '.join(KEYS)}")
     asked = asked_clusters(store, cluster)
     with store.work() as work:
-        with work.transaction():
+        with _ROLLING, work.transaction():
             for name in asked:
                 roll_up(work, name, window)
         org, intensities = OrgMap.load(work), intensity_rows(work)

@@ -85,7 +85,8 @@ def _statement(facts: MonthFacts, team: Team, now: datetime) -> Statement:
     return Statement(
         team=team, month=facts.month, window=facts.window, cluster=facts.cluster,
         currency=facts.currency, made_at=now, demo=facts.demo, closed_days=facts.closed_days,
-        days=facts.days, lines=_class_lines(facts, team, gpu_time), overhead=shares,
+        days=facts.days, proved=facts.teams.identity.holds,
+        lines=_class_lines(facts, team, gpu_time), overhead=shares,
         adjustments=adjusted, pending=[e for e in entries if e.state == "pending"],
         by_model=_lines(facts, facts.models.rows, team, "gpu_model", gpu_time),
         by_user=_users(facts, team, gpu_time), stranded=told[0], waited=told[1],

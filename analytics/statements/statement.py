@@ -93,6 +93,8 @@ class Statement:
     demo: bool
     closed_days: int
     days: int
+    proved: bool
+    """What is posted is what is installed, in time and in money."""
     lines: list[Line]
     overhead: list[Share]
     adjustments: list[Entry]
@@ -115,8 +117,9 @@ class Statement:
 
     @property
     def final(self) -> bool:
-        """Whether every day of it is closed, and priced in full."""
-        return self.closed_days == self.days and not self.unpriced_gpu_hours
+        """Whether every day of it is closed, priced in full, and proved by the identity."""
+        closed = self.closed_days == self.days
+        return closed and self.proved and not self.unpriced_gpu_hours
 
     @property
     def statement_id(self) -> str:

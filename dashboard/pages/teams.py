@@ -8,7 +8,15 @@ from analytics.window import Window
 from dashboard import data
 from dashboard.frame import answer, open_page
 from dashboard.parts.html import heading, show
-from dashboard.teams import answer_text, bubble_chart, drill_down, split_chart, team_table
+from dashboard.teams import (
+    adjustments,
+    answer_text,
+    bill,
+    bubble_chart,
+    drill_down,
+    split_chart,
+    team_table,
+)
 
 page = open_page("teams")
 view, words = page.view, page.words
@@ -27,3 +35,6 @@ with right:
 team_table(by_team, data.team_waits(page.path, window, view.cluster), page)
 if view.team:
     drill_down(page, window, view.team)
+    bill(page, window, by_team, view.team)
+else:
+    adjustments(page, by_team)

@@ -1,5 +1,5 @@
 """Statements as documents: one HTML file, a PDF, a CSV."""
 
-from scheduler_advisor.statement.forms import FORMS, file_name, rendered
+from scheduler_advisor.statement.forms import FORMS, file_name, rendered, safe_name
 
-__all__ = ["FORMS", "file_name", "rendered"]
+__all__ = ["FORMS", "file_name", "rendered", "safe_name"]

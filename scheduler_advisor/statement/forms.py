@@ -30,11 +30,12 @@ def rendered(statement: Statement, form: str, language: str = "en") -> bytes:
 def file_name(statement: Statement, form: str) -> str:
     """``statement-<team>-<month>.<form>``; the platform's has no team, so that none can be
     mistaken for it."""
-    team = "" if statement.team is None else f"-{_safe(statement.team)}"
-    cluster = "" if statement.cluster is None else f"-{_safe(statement.cluster)}"
+    team = "" if statement.team is None else f"-{safe_name(statement.team)}"
+    cluster = "" if statement.cluster is None else f"-{safe_name(statement.cluster)}"
     kind = "platform-statement" if statement.team is None else "statement"
     return f"{kind}{team}{cluster}-{statement.month}.{form}"
 
 
-def _safe(name: str) -> str:
+def safe_name(name: str) -> str:
+    """A name as a part of a file's name: it leads out of no folder."""
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80]

@@ -114,3 +114,12 @@ def test_a_purchase_type_set_at_noon_counts_from_the_next_day(day):
     report = cost_report(day.store, day.window, ("day",))
     assert report.identity.holds, report.identity
     assert [row["cost"] for row in report.rows] == [24 * 8 * 2, 24 * 8 * 1]
+    assert report.remarks == []
+
+
+def test_a_price_that_stands_in_for_another_purchase_type_is_told(day):
+    with day.store.work() as work:
+        put_setting(work, "purchase_type", "spot", since=EPOCH, actor="ada")
+    day.built()
+    report = cost_report(day.store, day.window)
+    assert report.remarks == ["h100 is priced as on_demand: there is no price of spot"]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
+from analytics.adjustments import Adjustment, decide, put_adjustment
+from analytics.months import Month
 from analytics.org import Mapping, load_mappings
 from analytics.reports import cost_report, ledger_report
 from analytics.window import Window
@@ -117,6 +121,22 @@ def test_a_team_opens_to_its_users_and_jobs(site_store, open_page):
     page.app.button(key="all_teams").click().run()
     assert len(page.tables) == 1
     assert "team" not in page.app.query_params
+
+
+def test_a_team_has_its_statement_and_its_adjustments_beside_the_cost(store, open_page, site):
+    site.fill(store)
+    credit = Adjustment(month=Month(2026, 10), team="language", kind="credit", currency="USD",
+                        amount=Decimal("-20.50"), reason="slow", author="ada")  # fmt: skip
+    with store.work() as work:
+        entered = put_adjustment(work, credit, at=site.UNTIL)
+        decide(work, entered.adjustment_id, approve=True, actor="bob", at=site.UNTIL)
+    october = {"from_": "2026-10-01", "to": "2026-10-31"}
+    page = open_page(store, "teams", **october)
+    assert list(page.tables[-1]["cost"]) == ["-20.50"]
+    page = open_page(store, "teams", team="language", **october)
+    assert list(page.tables[-1]["adjustment_id"]) == ["A-0001"]
+    labels = [button.label for button in page.app.get("download_button")]
+    assert "Statement 2026-10, PDF" in labels
 
 
 def test_health_shows_coverage_gap_and_unmapped_holder(site_store, open_page):
