@@ -12,6 +12,7 @@ from scheduler_advisor.engine.blast import blast_radius
 from scheduler_advisor.engine.outcome import STATES, Outcome
 from scheduler_advisor.engine.parts.communication import communication, uplink_load
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
+from scheduler_advisor.engine.parts.levels import tree_of
 from scheduler_advisor.readers.jobs import JobsRead
 from scheduler_advisor.replay_detail import gpus_of, spread
 from scheduler_advisor.stops_summary import stops
@@ -87,13 +88,24 @@ def _communication(outcome: Outcome) -> dict[str, Any]:
         return {}
     told = communication(outcome)
     total = told.all_reduce_gpu_s
-    _, load, capacity = uplink_load(outcome)
+    leaves, load, capacity = uplink_load(outcome)
+    names = dict(zip(tree_of(outcome.cluster).leaf.tolist(), outcome.cluster.leaf, strict=True))
     return {
         "all_reduce_gpu_hours": total / 3600,
         "all_reduce_penalty_gpu_hours": told.penalty_gpu_s / 3600,
         "all_reduce_on_defaults_ratio": told.on_defaults_gpu_s / total if total else 0.0,
         "slowdown_by_network": spread(outcome.slow_ppm[outcome.started] / 1e6),
         "busiest_uplink_ratio": float((load / capacity[:, None]).max()) if load.size else 0.0,
+        "uplink_gb_s_by_hour": load.sum(axis=0).round(6).tolist(),
+        "uplinks": [
+            {
+                "leaf": names[leaf] or None,
+                "mean_gb_s": float(load[at].mean()),
+                "max_gb_s": float(load[at].max()),
+                "capacity_gb_s": float(capacity[at]),
+            }
+            for at, leaf in enumerate(leaves.tolist())
+        ],
     }
 
 
