@@ -1,0 +1,124 @@
+"""The policy in force is read or found; the grade says how far the replay can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scheduler_advisor.calibration.calibrate import calibrate
+from scheduler_advisor.calibration.compare import rank_correlation
+from scheduler_advisor.calibration.grade import Grade
+from scheduler_advisor.calibration.in_force import policy_of, with_rules
+from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.limits import Limit, Partition, Scope
+from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.past import past_of
+from scheduler_advisor.readers.jobs import read_jobs
+from scheduler_advisor.report.replay_json import calibration_json
+
+SLURM = {
+    "SchedulerType": "sched/backfill",
+    "SchedulerParameters": "bf_interval=30,bf_max_job_test=77",
+    "SelectTypeParameters": "CR_CORE_MEMORY,CR_LLN",
+    "PriorityType": "priority/basic",
+    "PreemptType": "preempt/none",
+    "partition.low.MaxTime": "01:00:00",
+    "partition.low.PriorityTier": "3",
+    "partition.low.MaxNodes": "2",
+    "qos.normal.MaxTRESPU": "cpu=64,gres/gpu=8",
+    "qos.normal.MaxJobsPA": "5",
+}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"order": "priority", "backfill": "easy"}, {"backfill": "none"},
+     {"backfill": "easy", "placement": "worst-fit"}, {"order": "largest-first",
+                                                      "backfill": "greedy"}],
+)  # fmt: skip
+def test_a_policy_that_really_ruled_is_found_and_graded_a(made_past, values):
+    policy = Policy().with_values(values)
+    found = calibrate(made_past(policy))
+    assert found.in_force.source == "search"
+    assert found.grade is Grade.A
+    assert found.found.replay_mean_wait_s == pytest.approx(found.found.real_mean_wait_s, rel=0.05)
+
+
+def test_settings_name_the_policy_before_any_search(made_past):
+    past = made_past(Policy().with_values({"backfill": "easy", "placement": "worst-fit"}))
+    found = calibrate(past, SLURM)
+    policy = found.policy
+    assert found.in_force.source == "settings"
+    assert (policy.backfill, policy.backfill_depth, policy.placement, policy.order) == (
+        "easy", 77, "worst-fit", "fifo",
+    )  # fmt: skip
+    assert found.tried == ()
+    assert found.grade is Grade.A
+
+
+def test_multifactor_priority_is_said_to_be_approximated(made_past):
+    past = made_past(Policy())
+    read = policy_of(SLURM | {"PriorityType": "priority/multifactor"}, past.jobs)
+    assert read.policy.order == "priority"
+    assert any("multifactor" in remark for remark in read.remarks)
+    assert policy_of({"ClusterName": "x"}, past.jobs) is None
+
+
+def test_limits_of_partitions_and_qos_bind_the_replay():
+    cluster = Cluster.build([8, 8], names=["a", "b"], partitions=(Partition("low", ("a", "b")),))
+    ruled = with_rules(cluster, SLURM)
+    [part] = ruled.partitions
+    assert (part.max_limit_s, part.tier, part.max_nodes_per_job) == (3600, 3, 2)
+    assert ruled.limits == (
+        Limit(Scope.USER, max_gpus=8, qos="normal"),
+        Limit(Scope.ACCOUNT, max_jobs=5, qos="normal"),
+    )
+
+
+def test_a_limit_per_user_that_the_facts_do_not_hold_is_suspected(made_past):
+    past = made_past(Policy().with_values({"backfill": "easy"}), load=0.5)
+    # One user whose next job only starts when the one before has ended, on an empty cluster.
+    size = len(past.jobs)
+    jobs = past.jobs.changed(user=["ada"] * size, gpus=np.ones(size, int),
+                             gpus_per_task=np.ones(size, int), run=np.full(size, 1300))  # fmt: skip
+    ends = np.zeros(size, np.int64)
+    starts = np.zeros(size, np.int64)
+    for place in range(size):
+        starts[place] = max(jobs.submit[place], ends[place - 1] if place else 0)
+        ends[place] = starts[place] + 1300
+    found = calibrate(replace(past, jobs=jobs, wait_s=starts - jobs.submit))
+    assert found.grade is Grade.D
+    assert found.mismatches[0].cause == "user_limit"
+
+
+def test_without_real_starts_or_with_few_jobs_there_is_no_grade(made_past):
+    past = made_past(Policy())
+    bare = calibrate(replace(past, wait_s=None))
+    assert bare.grade is Grade.NONE
+    assert not bare.grade.promises
+    few = replace(past, until=int(past.jobs.submit[20]))
+    assert calibrate(few).grade is Grade.NONE
+
+
+def test_ranks_of_ties_are_their_mean():
+    one = np.array([1.0, 1.0, 2.0, 3.0])
+    assert rank_correlation(one, one) == pytest.approx(1)
+    assert rank_correlation(one, -one) == pytest.approx(-1)
+    assert rank_correlation(one, np.zeros(4)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("trace", "gpus"), [("KTH-SP2", 100), ("wagap-2013", 1531)])
+def test_graded_reports_of_real_logs(shared_data, golden, trace, gpus):
+    read = read_jobs(shared_data / "traces" / "swf" / f"{trace}.swf")
+    found = calibrate(past_of(read, Cluster.pool(gpus), name=trace))
+    document = calibration_json(found)
+    # What a published simulator does on KTH under EASY is less than half of the real waits: the
+    # grade must say that nothing can be promised from such a log, and why.
+    assert found.grade is Grade.D
+    assert found.found.replay_mean_wait_s < 0.6 * found.found.real_mean_wait_s
+    for name in ("occupancy", "settings", "policy"):
+        document.pop(name)
+    golden(f"calibration_{trace}", document)
