@@ -97,3 +97,7 @@ def _rows(table: str, rows: tuple[Any, ...]) -> Iterator[tuple[str, object]]:
 
 def _plain(value: object) -> object:
     return value.value if isinstance(value, StrEnum) else value
+
+
+DEFAULTS: Mapping[str, object] = keys_of(Policy())
+"""What every key is where nobody has said anything."""

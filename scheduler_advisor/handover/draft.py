@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scheduler_advisor.handover.change import MODELLED, Change
+from scheduler_advisor.handover.change import DEFAULTS, MODELLED, Change
 from scheduler_advisor.handover.site import Beside, Site
-from scheduler_advisor.handover.steps import NotExpressed, Remark
+from scheduler_advisor.handover.steps import Edit, Handover, NotExpressed, Remark, Run, Scheduler
 
 
 @dataclass(slots=True)
@@ -56,9 +57,20 @@ class Draft:
             self.cannot[name] = NotExpressed(name, None, value, reason)
 
     def always(self, key: str, value: object, reason: str) -> None:
-        """The scheduler has ``value`` and nothing else: any other is not expressed."""
-        if key in self.change.changed and self.change.after.get(key) != value:
+        """The scheduler has ``value`` and nothing else: any other is not expressed. Where only the
+        part is switched on, a default that differs is a remark, as nobody chose it."""
+        after = self.change.after.get(key)
+        changed = self.change.changed
+        if after == value or after is None:
+            return
+        if key in changed:
             self.refuse(key, reason)
+        elif key.partition(".")[0] in changed:
+            if after == DEFAULTS.get(key):
+                self.remark(key, reason)
+            else:
+                before = self.change.before.get(key)
+                self.cannot[key] = NotExpressed(key, before, after, reason)
 
     def remark(self, key: str, text: str) -> None:
         """It is expressed, but not quite as simulated."""
@@ -76,6 +88,22 @@ class Draft:
         """What nobody took is not expressed: nothing is dropped in silence."""
         for key in set(self.change.changed) - self.taken - set(MODELLED):
             self.refuse(key, "this scheduler has no such setting")
+
+    def handed(self, scheduler: Scheduler, edits: Sequence[Edit], runs: Sequence[Run]) -> Handover:
+        """What was made, with everything that was said on the way."""
+        if not edits and not runs:
+            self.check.clear()
+            self.verify.clear()
+        return Handover(
+            scheduler,
+            tuple(edits),
+            tuple(runs),
+            tuple(self.check),
+            tuple(self.verify),
+            tuple(self.cannot[key] for key in sorted(self.cannot)),
+            tuple(self.remarks),
+            self.modelled(),
+        )
 
     def modelled(self) -> tuple[str, ...]:
         """Changed keys that only the simulation has."""

@@ -47,16 +47,8 @@ def to_kueue(change: Change, site: Site, beside: Beside) -> Handover:
     nodes.pod_defaults(draft)
     draft.say_check(*objects.check())
     draft.say_verify(*objects.verify())
-    return Handover(
-        Scheduler.KUEUE,
-        (*edits, *objects.edits()),
-        (*mig_runs, *runs, *objects.runs()),
-        tuple(draft.check),
-        tuple(draft.verify),
-        tuple(draft.cannot[key] for key in sorted(draft.cannot)),
-        tuple(draft.remarks),
-        draft.modelled(),
-    )
+    commands = (*mig_runs, *runs, *objects.runs())
+    return draft.handed(Scheduler.KUEUE, (*edits, *objects.edits()), commands)
 
 
 def _parts(draft: Draft, objects: Objects) -> list[Run]:

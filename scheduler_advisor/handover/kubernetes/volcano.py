@@ -3,90 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import yaml
 
 from scheduler_advisor.handover.change import Change
 from scheduler_advisor.handover.draft import Draft
-from scheduler_advisor.handover.errors import HandoverError
 from scheduler_advisor.handover.kubernetes import nodes
 from scheduler_advisor.handover.kubernetes.objects import GPU, Body, Objects, clean, made
+from scheduler_advisor.handover.kubernetes.volcano_conf import FILE, MAP, NAMESPACE, SchedulerConf
 from scheduler_advisor.handover.queues import Queue, queues_of
 from scheduler_advisor.handover.site import NOTHING, Beside, Site
 from scheduler_advisor.handover.steps import Handover, Run, Scheduler
 
 API, NETWORK_API = "scheduling.volcano.sh/v1beta1", "topology.volcano.sh/v1alpha1"
-FILE, MAP, NAMESPACE, CONF = (
-    "volcano.yaml",
-    "volcano-scheduler-configmap",
-    "volcano-system",
-    "volcano-scheduler.conf",
-)
-ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
-DEFAULT = {
-    "actions": "enqueue, allocate, backfill",
-    "tiers": [
-        {"plugins": [{"name": "priority"}, {"name": "gang"}, {"name": "conformance"}]},
-        {
-            "plugins": [
-                {"name": "overcommit"},
-                {"name": "drf"},
-                {"name": "predicates"},
-                {"name": "proportion"},
-                {"name": "nodeorder"},
-            ]
-        },
-    ],
-}
 _RESTART = "kubectl -n volcano-system rollout restart deployment/volcano-scheduler"
-
-
-class SchedulerConf:
-    """The scheduler's own file inside its ConfigMap."""
-
-    def __init__(self, objects: Objects) -> None:
-        """From the map, or the release's default where there is none."""
-        body = made("v1", "ConfigMap", MAP, namespace=NAMESPACE)
-        self._map = objects.put(body | {"data": {CONF: yaml.safe_dump(DEFAULT, sort_keys=False)}})
-        try:
-            self.body: Body = yaml.safe_load(self._map["data"][CONF])
-        except (KeyError, yaml.YAMLError) as error:
-            raise HandoverError(f"{FILE}: {MAP} has no readable {CONF}: {error}") from error
-        self._read = yaml.safe_dump(self.body)
-
-    def action(self, name: str, on: bool) -> None:
-        """One of the actions, in the order that Volcano runs them."""
-        have = [one.strip() for one in str(self.body.get("actions", "")).split(",")]
-        wanted = [one for one in have if one and one != name] + [name] * on
-        rank = {one: at for at, one in enumerate(ACTIONS)}
-        self.body["actions"] = ", ".join(sorted(wanted, key=lambda one: rank.get(one, 9)))
-
-    def plugin(self, name: str, tier: int = 1, arguments: Body | None = None) -> None:
-        """A plugin with its arguments; nothing else about it changes."""
-        found = self._find(name)
-        if found is None:
-            found = {"name": name}
-            tiers = self.body.setdefault("tiers", [])
-            while len(tiers) <= tier:
-                tiers.append({"plugins": []})
-            tiers[tier]["plugins"].append(found)
-        if arguments:
-            found.setdefault("arguments", {}).update(arguments)
-
-    def drop(self, name: str) -> None:
-        """Take a plugin out."""
-        for tier in self.body.get("tiers", []):
-            tier["plugins"] = [one for one in tier["plugins"] if one["name"] != name]
-
-    def write(self) -> None:
-        """Back into the map, where something changed."""
-        if yaml.safe_dump(self.body) != self._read:
-            self._map["data"][CONF] = yaml.safe_dump(self.body, sort_keys=False)
-
-    def _find(self, name: str) -> dict[str, Any] | None:
-        plugins = (one for tier in self.body.get("tiers", []) for one in tier["plugins"])
-        return next((one for one in plugins if one["name"] == name), None)
 
 
 def to_volcano(change: Change, site: Site, beside: Beside) -> Handover:
@@ -107,16 +35,8 @@ def to_volcano(change: Change, site: Site, beside: Beside) -> Handover:
     draft.say_verify(*objects.verify())
     if restart:
         draft.say_verify(f"kubectl -n {NAMESPACE} logs deployment/volcano-scheduler | tail")
-    return Handover(
-        Scheduler.VOLCANO,
-        (*edits, *objects.edits()),
-        (*mig_runs, *runs, *own, *restart),
-        tuple(draft.check),
-        tuple(draft.verify),
-        tuple(draft.cannot[key] for key in sorted(draft.cannot)),
-        tuple(draft.remarks),
-        draft.modelled(),
-    )
+    commands = (*mig_runs, *runs, *own, *restart)
+    return draft.handed(Scheduler.VOLCANO, (*edits, *objects.edits()), commands)
 
 
 def _parts(draft: Draft, objects: Objects) -> list[Run]:

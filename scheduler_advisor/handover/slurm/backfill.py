@@ -32,14 +32,13 @@ def backfill(draft: SlurmDraft) -> None:
         draft.conf.set("SchedulerType", "sched/builtin")
         return
     draft.conf.set("SchedulerType", "sched/backfill")
-    if draft.change.before.get("backfill") != kind or "backfill" in draft.change.changed:
+    switched = "backfill" in draft.change.changed
+    if switched:
         _plans(draft, kind)
-    if draft.changes("backfill.depth"):
-        depth = draft.number("backfill.depth") or MOST_JOBS
-        draft.parameter("bf_max_job_test", str(min(depth, MOST_JOBS)))
-        _depth_remark(draft, depth)
-    if draft.changes("backfill.interval_s"):
-        draft.parameter("bf_interval", str(max(1, draft.number("backfill.interval_s"))))
+    _depth(draft, switched)
+    interval = draft.number("backfill.interval_s")
+    if draft.changes("backfill.interval_s") or (switched and interval):
+        draft.parameter("bf_interval", str(max(1, interval)))
     draft.always("backfill.whole_nodes", True, "Slurm's backfill always plans whole nodes")
 
 
@@ -62,12 +61,19 @@ def _plans(draft: SlurmDraft, kind: str) -> None:
         draft.remark("backfill", "Slurm does not compress a plan; a new pass has that effect")
 
 
-def _depth_remark(draft: SlurmDraft, depth: int) -> None:
-    if depth >= MOST_JOBS:
+def _depth(draft: SlurmDraft, switched: bool) -> None:
+    depth = draft.number("backfill.depth")
+    if draft.changes("backfill.depth") or (switched and depth):
+        draft.parameter("bf_max_job_test", str(min(depth or MOST_JOBS, MOST_JOBS)))
+        if not 0 < depth < MOST_JOBS:
+            draft.remark(
+                "backfill.depth",
+                f"at most {MOST_JOBS:,} jobs a pass; watch the cycle's time in sdiag and lower it"
+                " if a pass takes over bf_interval",
+            )
+    elif switched:
         draft.remark(
-            "backfill.depth",
-            f"at most {MOST_JOBS:,} jobs a pass; watch the cycle's time"
-            " in sdiag and lower it if a pass takes over bf_interval",
+            "backfill.depth", "a pass tests 500 jobs unless bf_max_job_test is there and says more"
         )
 
 

@@ -45,18 +45,7 @@ def to_slurm(change: Change, site: Site, beside: Beside) -> Handover:
     runs = (*draft.on_nodes, *draft.accounting.runs, *_effect(draft, before))
     if edits:
         draft.say_check(*_dry(edits))
-    if not edits and not runs:
-        draft.verify.clear()
-    return Handover(
-        Scheduler.SLURM,
-        edits,
-        runs,
-        tuple(draft.check),
-        tuple(draft.verify),
-        tuple(draft.cannot[key] for key in sorted(draft.cannot)),
-        tuple(draft.remarks),
-        draft.modelled(),
-    )
+    return draft.handed(Scheduler.SLURM, edits, runs)
 
 
 def _today(change: Change, site: Site) -> tuple[Conf, Known]:

@@ -111,7 +111,7 @@ def _guards(draft: SlurmDraft, mode: str) -> None:
 
 
 def _grace(draft: SlurmDraft, seconds: int) -> None:
-    if not draft.changes("preemption.grace_s"):
+    if not {"preemption", "preemption.grace_s"} & set(draft.change.changed):
         return
     if draft.text("preemption.by", "priority") == "tier":
         for name in draft.conf.partitions():

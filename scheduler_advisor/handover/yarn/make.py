@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from scheduler_advisor.handover.change import Change
-from scheduler_advisor.handover.draft import Draft
-from scheduler_advisor.handover.errors import HandoverError
-from scheduler_advisor.handover.queues import Queue, queues_of
 from scheduler_advisor.handover.site import NOTHING, Beside, Site
 from scheduler_advisor.handover.steps import Edit, Handover, Known, Run, Scheduler
-from scheduler_advisor.handover.yarn.properties import EMPTY, Properties
-
-CAPACITY, SITE = "capacity-scheduler.xml", "yarn-site.xml"
-HEAD = "yarn.scheduler.capacity"
-MONITOR = "yarn.resourcemanager.scheduler.monitor.enable"
-POLICIES = "yarn.resourcemanager.scheduler.monitor.policies"
-PREEMPTION = "yarn.resourcemanager.monitor.capacity.preemption"
-POLICY = (
-    "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity"
-    ".ProportionalCapacityPreemptionPolicy"
+from scheduler_advisor.handover.yarn.draft import (
+    CAPACITY,
+    DOMINANT,
+    HEAD,
+    MONITOR,
+    SITE,
+    YarnDraft,
 )
-DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+from scheduler_advisor.handover.yarn.queues import leaves, quota
+
+PREEMPTION = "yarn.resourcemanager.monitor.capacity.preemption"
 BY_USE = (
     "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement"
     ".ResourceUsageMultiNodeLookupPolicy"
@@ -32,29 +28,25 @@ _REFRESH, _RESTART = (
 )
 
 
-class YarnDraft(Draft):
-    """With the two files."""
-
-    __slots__ = ("capacity", "site_file")
-
-    def __init__(self, change: Change, site: Site, beside: Beside) -> None:
-        super().__init__(change, site, beside)
-        self.capacity = Properties(site.files.get(CAPACITY, EMPTY), CAPACITY)
-        self.site_file = Properties(site.files.get(SITE, EMPTY), SITE)
-
-
 def to_yarn(change: Change, site: Site, beside: Beside) -> Handover:
     """Edits of capacity-scheduler.xml and yarn-site.xml."""
     draft = YarnDraft(change, site, beside)
-    known = Known.FILE if CAPACITY in site.files else Known.ASSUMED
-    if known is Known.ASSUMED:
-        today = YarnDraft(Change({}, change.before), site, NOTHING)
-        _parts(today)
-        draft.capacity, draft.site_file = today.capacity, today.site_file
-    before = (draft.capacity.text, draft.site_file.text)
+    today = YarnDraft(Change({}, change.before), site, NOTHING)
+    _parts(today)
+    # A file that is not given is what the policy of today implies.
+    if CAPACITY not in site.files:
+        draft.capacity = today.capacity
+    if SITE not in site.files:
+        draft.site_file = today.site_file
+    before = {CAPACITY: draft.capacity.text, SITE: draft.site_file.text}
     _parts(draft)
     _rest(draft)
-    edits = _edits(draft, before, known)
+    after = {CAPACITY: draft.capacity.text, SITE: draft.site_file.text}
+    edits = tuple(
+        Edit(name, before[name], after[name], Known.FILE if name in site.files else Known.ASSUMED)
+        for name in before
+        if before[name] != after[name]
+    )
     runs: tuple[Run, ...] = ()
     if edits:
         # The monitor and the node sorting are read at start; queues are not.
@@ -64,37 +56,14 @@ def to_yarn(change: Change, site: Site, beside: Beside) -> Handover:
         draft.say_verify(
             "yarn queue -status QUEUE", "curl -s http://RM:8088/ws/v1/cluster/scheduler"
         )
-    return Handover(
-        Scheduler.YARN,
-        edits,
-        runs,
-        tuple(draft.check),
-        tuple(draft.verify),
-        tuple(draft.cannot[key] for key in sorted(draft.cannot)),
-        tuple(draft.remarks),
-        draft.modelled(),
-    )
-
-
-def _edits(draft: YarnDraft, before: tuple[str, str], known: Known) -> tuple[Edit, ...]:
-    files = ((CAPACITY, before[0], draft.capacity.text), (SITE, before[1], draft.site_file.text))
-    return tuple(
-        Edit(
-            name,
-            old,
-            new,
-            known if name == CAPACITY or SITE not in draft.site.files else Known.FILE,
-        )
-        for name, old, new in files
-        if old != new
-    )
+    return draft.handed(Scheduler.YARN, edits, runs)
 
 
 def _parts(draft: YarnDraft) -> None:
     _order(draft)
     _backfill(draft)
     _placement(draft)
-    _quota(draft)
+    quota(draft)
     _preemption(draft)
 
 
@@ -104,7 +73,7 @@ def _order(draft: YarnDraft) -> None:
     kind = draft.text("order", "fifo")
     words = {"fifo": "fifo", "priority": "fifo", "fair-share": "fair", "drf": "fair"}
     if kind in words:
-        for queue in _leaves(draft):
+        for queue in leaves(draft):
             draft.capacity.set(f"{HEAD}.{queue}.ordering-policy", words[kind])
         if kind == "drf":
             draft.capacity.set(f"{HEAD}.resource-calculator", DOMINANT)
@@ -167,83 +136,6 @@ def _placement(draft: YarnDraft) -> None:
     draft.refuse("topology", "YARN knows racks as a locality wish of each request, not for gangs")
 
 
-def _quota(draft: YarnDraft) -> None:
-    if not draft.take("quota"):
-        return
-    before, after = queues_of(draft.change.before), queues_of(draft.change.after)
-    if after and not draft.site.gpus:
-        raise HandoverError("YARN: shares of queues need the number of GPUs: import the nodes")
-    _drop(draft, before, after)
-    for parent in sorted({"", *(queue.parent for queue in after.values())}):
-        names = sorted(name for name, queue in after.items() if queue.parent == parent)
-        path = _path(parent, after) if parent else "root"
-        if names:
-            draft.capacity.set(f"{HEAD}.{path}.queues", ",".join(names))
-            _shares(draft, after, names, parent)
-    if before and not after:
-        draft.capacity.set(f"{HEAD}.root.queues", "default")
-        draft.capacity.set(f"{HEAD}.root.default.capacity", "100")
-    draft.capacity.set(f"{HEAD}.resource-calculator", DOMINANT)
-    if draft.text("quota.reclaim", "none") != "none":
-        _monitor(draft)
-        draft.remark(
-            "quota.reclaim", "containers above a queue's capacity are killed, newest first"
-        )
-    draft.always("quota.strict", False, "applications that fit pass one that does not")
-    draft.always("quota.reclaim_to", "guarantee", "YARN reclaims the capacity")
-
-
-def _drop(draft: YarnDraft, before: dict[str, Queue], after: dict[str, Queue]) -> None:
-    for name in before.keys() - after.keys():
-        head = f"{HEAD}.{_path(name, before)}."
-        for text in [one for one in draft.capacity.names() if one.startswith(head)]:
-            draft.capacity.set(text, None)
-
-
-def _shares(draft: YarnDraft, queues: dict[str, Queue], names: list[str], parent: str) -> None:
-    total = queues[parent].guarantee if parent else draft.site.gpus
-    given = sum(queues[name].guarantee for name in names)
-    # Capacities of brothers must add up to 100: what no one is guaranteed goes by weight.
-    spare, weights = max(total - given, 0), sum(queues[name].weight for name in names) or 1
-    shares = [queues[name].guarantee + spare * queues[name].weight / weights for name in names]
-    whole = sum(shares) or 1
-    texts = _hundred([100 * share / whole for share in shares])
-    for name, text in zip(names, texts, strict=True):
-        queue, path = queues[name], f"{HEAD}.{_path(name, queues)}"
-        draft.capacity.set(f"{path}.capacity", text)
-        most = 100.0 if queue.maximum is None else min(100.0, 100 * queue.maximum / (total or 1))
-        draft.capacity.set(f"{path}.maximum-capacity", f"{max(most, float(text)):.2f}")
-        if queue.lend is not None:
-            draft.refuse(f"quota.queues.{name}.lend", "unused capacity is lent whole")
-    if spare:
-        draft.remark(
-            "quota.queues",
-            f"{spare} GPUs that no queue of {parent or 'root'} is"
-            " guaranteed are added to the capacities by weight: they must sum to 100",
-        )
-
-
-def _hundred(shares: list[float]) -> list[str]:
-    """Two decimals that add up to 100.00 exactly; the largest takes the rounding."""
-    cents = [round(share * 100) for share in shares]
-    cents[cents.index(max(cents))] += 10_000 - sum(cents)
-    return [f"{one // 100}.{one % 100:02}" for one in cents]
-
-
-def _path(name: str, queues: dict[str, Queue]) -> str:
-    parent = queues[name].parent if name in queues else ""
-    return f"{_path(parent, queues) if parent else 'root'}.{name}"
-
-
-def _leaves(draft: YarnDraft) -> list[str]:
-    queues = queues_of(draft.change.after)
-    parents = {queue.parent for queue in queues.values()}
-    if queues:
-        return [_path(name, queues) for name in queues if name not in parents]
-    text = draft.capacity.get(f"{HEAD}.root.queues") or "default"
-    return [f"root.{name.strip()}" for name in text.split(",")]
-
-
 def _preemption(draft: YarnDraft) -> None:
     if not draft.take("preemption"):
         return
@@ -253,7 +145,7 @@ def _preemption(draft: YarnDraft) -> None:
         draft.site_file.set(f"{PREEMPTION}.intra-queue-preemption.enabled", None)
         draft.site_file.set(f"{PREEMPTION}.intra-queue-preemption.preemption-order-policy", None)
         return
-    _monitor(draft)
+    draft.monitor()
     head = f"{PREEMPTION}.intra-queue-preemption"
     draft.site_file.set(f"{head}.enabled", "true")
     draft.site_file.set(f"{head}.preemption-order-policy", "priority-first")
@@ -284,11 +176,6 @@ def _preemption(draft: YarnDraft) -> None:
             0,
             "YARN bounds the share per round alone (total_preemption_per_round)",
         )
-
-
-def _monitor(draft: YarnDraft) -> None:
-    draft.site_file.set(MONITOR, "true")
-    draft.site_file.set(POLICIES, POLICY)
 
 
 def _rest(draft: YarnDraft) -> None:

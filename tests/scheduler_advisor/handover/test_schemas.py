@@ -238,7 +238,13 @@ def test_slurm_gets_the_driver_commands_gres_and_the_slices_that_today_has_come_
 def test_what_a_scheduler_has_no_setting_for_is_said_with_its_reason(hand):
     expected = {
         Scheduler.SLURM: {"order": "sjf-limit", "placement": "fgd", "defrag": "hours"},
-        Scheduler.KUEUE: {"backfill": "easy", "placement": "best-fit", "order": "largest-first"},
+        Scheduler.KUEUE: {
+            "backfill": "easy",
+            "placement": "best-fit",
+            "order": "largest-first",
+            "preemption": "priority",
+            "preemption.min_run_s": 1800,
+        },
         Scheduler.VOLCANO: {"backfill": "easy", "order": "largest-first", "placement": "fgd"},
         Scheduler.KAI: {"backfill": "easy", "order": "largest-first", "placement": "random"},
         Scheduler.YARN: {"backfill": "easy", "placement": "fgd", "sharing": "mps"},
@@ -246,7 +252,7 @@ def test_what_a_scheduler_has_no_setting_for_is_said_with_its_reason(hand):
     for scheduler, after in expected.items():
         handover = hand(scheduler, {"placement": "first-fit"}, after)
         refused = {one.key: one.reason for one in handover.cannot}
-        assert set(after) <= set(refused), scheduler
+        assert set(after) - {"preemption"} <= set(refused), scheduler
         assert not handover.complete
         assert all(len(reason) > 10 for reason in refused.values())
 
@@ -259,3 +265,19 @@ def test_what_changes_beside_the_policy_is_refused_as_plainly(hand):
     ):
         handover = hand(scheduler, {}, {}, **wishes)
         assert {one.key: one.after for one in handover.cannot} == wishes
+
+
+def test_a_guard_that_was_set_before_its_part_is_switched_on_is_not_lost(hand):
+    before = {"preemption.min_run_s": 1800}
+    kueue = hand("kueue", before, {"preemption": "priority"})
+    assert [(one.key, one.after) for one in kueue.cannot] == [("preemption.min_run_s", 1800)]
+    slurm = hand("slurm", before, {"preemption": "priority"})
+    assert slurm.complete
+    [edit] = slurm.edits
+    assert "+PreemptExemptTime=00:30:00" in edit.diff()
+    deep = hand("slurm", {"backfill.depth": 90, "backfill.interval_s": 9}, {"backfill": "easy"})
+    assert "bf_max_job_test=90,bf_interval=9" in deep.edits[0].after
+    # A default that nobody chose is a remark: KAI preempts within a queue only.
+    kai = hand("kai", {}, {"preemption": "priority"})
+    assert kai.complete
+    assert "preemption.reach" in {one.key for one in kai.remarks}
