@@ -13,6 +13,7 @@ from typing import Any
 
 from analytics.carbon import intensity_at, intensity_rows
 from analytics.energy import roll_up
+from analytics.energy_split import add_boards, start_boards
 from analytics.errors import ReportError
 from analytics.money import shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
@@ -35,7 +36,7 @@ SELECT e.cluster, e.node, r.user_name, r.account, r.project, r.partition AS queu
   e.run_id IS NOT NULL AS held, CAST(sum(energy_mj) AS BIGINT) AS mj,
   CAST(sum(measured_us) AS BIGINT) AS us,
   CAST(sum(CASE WHEN method = 'counter' THEN energy_mj ELSE 0 END) AS BIGINT) AS counted
-FROM energy_hour e LEFT JOIN (
+FROM board_energy e LEFT JOIN (
   SELECT cluster, run_id, arg_max(user_name, submit_at) AS user_name,
     arg_max(account, submit_at) AS account, arg_max(project, submit_at) AS project,
     arg_max(partition, submit_at) AS partition
@@ -59,8 +60,9 @@ def energy_report(
 ) -> TableReport:
     """Rows of ``energy_kwh``, ``carbon_g`` and the share of it that a counter measured.
 
-    A key of null is what no single run had: idle boards, and boards that several runs shared. The
-    energy is that of the boards, without the building; carbon is energy x PUE x grams per kWh as
+    A key of null is what no run had: idle boards and unassigned slices. A board that several runs
+    shared is split (`analytics.energy_split`); no counter measured its parts. The energy is that of
+    the boards, without the building; carbon is energy x PUE x grams per kWh as
     dated. Whole hours of the window count. Raises ReportError for an unknown key.
     """
     names = tuple(by)
@@ -69,9 +71,12 @@ def energy_report(
         raise ReportError(f"cannot group energy by {', '.join(names)}: use {', '.join(KEYS)}")
     asked = asked_clusters(store, cluster)
     with store.work() as work:
+        with work.transaction():
+            start_boards(work)
         with _ROLLING, work.transaction():
             for name in asked:
                 roll_up(work, name, window)
+                add_boards(work, name, window)
         org, intensities = OrgMap.load(work), intensity_rows(work)
         changes = [*org.changes, *(row["effective_from"] for row in intensities)]
         spans = epochs(Question(window, ()), changes)
