@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -193,6 +194,28 @@ def test_the_agent_serves_its_metrics_by_get_and_head(agent, until):
     assert (status, empty) == (200, "")
     assert int(headers["Content-Length"]) > 1000
     assert get(made, "/nothing")[0] == 404
+
+
+@pytest.mark.parametrize(("others", "published"), [([], True), (["dcgm-exporter"], False)])
+def test_dcgms_names_stay_off_beside_an_exporter_that_has_them(
+    agent, until, monkeypatch, others, published
+):
+    """Also where they were asked for: two exporters with the same names double every sum."""
+    monkeypatch.setattr("collector.agent.run.dcgm_exporters", lambda: others)
+    made = agent(dcgm_names=True)
+    until(lambda: made.collection.picture.ticks >= 1)
+    assert ("DCGM_FI_DEV_POWER_USAGE{" in get(made, "/metrics")[1]) == published
+
+
+def test_what_the_agent_itself_costs_is_a_metric(agent, until):
+    made = agent()
+    until(lambda: made.collection.picture.ticks >= 1)
+    families = {f.name: f for f in text_string_to_metric_families(get(made, "/metrics")[1])}
+    memory = families["unstrand_agent_resident_memory_bytes"].samples[0].value
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    assert memory == pytest.approx(pages * os.sysconf("SC_PAGE_SIZE"), rel=0.2)
+    spent = families["unstrand_agent_cpu_seconds"].samples[0].value
+    assert 0 < spent <= sum(os.times()[:4]) + 0.1
 
 
 def test_health_is_red_with_the_reason_while_the_driver_hangs(

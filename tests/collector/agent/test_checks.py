@@ -162,7 +162,8 @@ def test_a_lost_gpu_keeps_no_value_from_before():
 
 def test_nothing_but_reading_is_asked_of_the_driver():
     called = set()
-    for file in Path(collector.__file__).parent.joinpath("telemetry").glob("nvml_*.py"):
+    package = Path(collector.__file__).parent
+    for file in (*package.glob("telemetry/nvml_*.py"), *package.glob("nvml/*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             text = node.value if isinstance(node, ast.Constant) else None
             if isinstance(text, str) and text.startswith("nvml") and text.isidentifier():

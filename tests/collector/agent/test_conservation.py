@@ -147,6 +147,23 @@ def test_a_lost_gpu_is_failed_while_it_is_lost_and_no_longer(site, store):
     assert posted(store)["failed"] == 20 * 60 * 1_000_000
 
 
+@pytest.mark.parametrize(("util", "used_s", "idle_s"), [(40, 1440, 2160), (0, 0, 3600)])
+def test_what_is_held_and_what_is_used_are_two_figures(site, store, util, used_s, idle_s):
+    """A GPU held for an hour is paid for an hour; used it was for the part that was measured."""
+    held = Attribution((Holding("user:ada", GPU0, user_name="ada", account="ada"),))
+    site.run({0: {"gpu0.util": util}}, held)
+    build(store, "c", Window(START, START + timedelta(hours=1)))
+    found = store.rows(
+        "SELECT sum(used)::BIGINT AS used, sum(allocated_idle)::BIGINT AS idle FROM ledger_hour"
+    )[0]
+    allocated = store.value(
+        "SELECT sum(epoch(coalesce(end_at, TIMESTAMP '2026-11-02 11:00:00') - start_at))::BIGINT "
+        "FROM allocation"
+    )
+    assert found == {"used": used_s * 10**6, "idle": idle_s * 10**6}
+    assert allocated == 3600
+
+
 def test_garbage_never_counts_as_use_nor_as_idleness(site, store):
     held = Attribution((Holding("user:ada", GPU0, user_name="ada", account="ada"),))
     site.run({0: {"gpu.util": 4294967295}}, held)
@@ -191,7 +208,11 @@ class WholeService:
         asked = {"since": since.isoformat(), "until": until.isoformat(), "cluster": cluster}
         report = self.client.get("/api/v1/report/ledger", params=asked).json()
         parts = sum(Decimal(str(row["gpu_hours"])) for row in report["rows"])
-        return report["total"]["gpu_hours"], float(parts), report["identity"]["gpu_seconds_difference"]
+        return (
+            report["total"]["gpu_hours"],
+            float(parts),
+            report["identity"]["gpu_seconds_difference"],
+        )
 
     def stop(self):
         self.client.close()
