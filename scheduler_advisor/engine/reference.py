@@ -11,18 +11,11 @@ from dataclasses import dataclass, field
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit, OutageKind, Scope
-from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy, Ties
+from scheduler_advisor.engine.policy import Backfill, Order, Policy
+from scheduler_advisor.engine.reference_alone import never
 from scheduler_advisor.engine.reference_holding import held_so_far, release
 from scheduler_advisor.engine.reference_passes import compress, run_pass
-from scheduler_advisor.engine.reference_world import (
-    FULL,
-    Held,
-    Job,
-    Placed,
-    Space,
-    jobs_of,
-    place,
-)
+from scheduler_advisor.engine.reference_world import FULL, Held, Job, Placed, Space, jobs_of
 from scheduler_advisor.engine.shapes import fitted
 
 MOST_TURNS = 3  # times that a job gives up while nothing else happens
@@ -275,50 +268,6 @@ def components(jobs: list[Job]) -> dict[int, int]:
     return {job.index: min(next(g for g in groups if g & job.nodes)) for job in jobs}
 
 
-def never(world: World, job: Job) -> bool:
-    """Too big for the empty cluster, or over a limit that binds it alone."""
-    spaces = {node: world.spaces[node] for node in job.nodes}
-    tasks = [need for need in job.needs if not need.rest]
-    room = [space.count(tasks[0]) for space in spaces.values()] if tasks else []
-    if sum(min(one, 1) if job.distinct else one for one in room) < len(tasks):
-        return True
-    if not side_by_side(world, job, spaces):
-        return True
-    if (
-        not world.cluster.total_gpus * FULL - size_milli(world.jobs, job.index)
-        >= world.cluster.headroom_gpus * FULL
-    ):
-        return True
-    if name := world.jobs.reservation[job.index]:
-        rule = next((r for r in world.cluster.reservations if r.name == name), None)
-        if rule is None or rule.end_at - rule.start_at < job.limit:
-            return True
-    return any(world._over(limit, job) for limit in world.cluster.limits)
-
-
-def side_by_side(world: World, job: Job, spaces: dict[int, Space]) -> bool:
-    """Does a job of tasks and a rest fit on the empty cluster, all of them side by side? As the
-    policy would place it; where chance decides, if there is any way at all."""
-    rest = next((need for need in job.needs if need.rest), None)
-    if rest is None:
-        return True
-    chance = world.policy.placement_ties is Ties.RANDOM and job.scoring is not None
-    if world.policy.placement is not Placement.RANDOM and not chance:
-        empty = {node: space.copy() for node, space in spaces.items()}
-        return place(job, empty, world.policy) is not None
-    for host in spaces:
-        beside = {node: space.copy() for node, space in spaces.items()}
-        if not beside[host].fits(rest):
-            continue
-        beside[host].take(rest)
-        if job.distinct:
-            del beside[host]
-        room = [one.count(job.needs[0]) for one in beside.values()]
-        if sum(min(one, 1) if job.distinct else one for one in room) >= len(job.needs) - 1:
-            return True
-    return False
-
-
 def _loop(world: World, jobs: list[Job]) -> None:
     waiting = {job.index: int(world.jobs.eligible[job.index]) for job in jobs}
     parents: dict[int, set[int]] = {}
@@ -413,4 +362,4 @@ def _give_up(world: World) -> None:
             job.key = (*job.key[:2], world.now, job.index)
 
 
-__all__ = ["Held", "ReferenceOutcome", "World", "reference"]
+__all__ = ["Held", "ReferenceOutcome", "World", "never", "reference"]

@@ -38,6 +38,7 @@ from scheduler_advisor.engine.world import (
     FGD,
     GPU,
     GROUP,
+    MEM,
     VERSION,
     WHOLE,
     Classes,
@@ -83,8 +84,8 @@ def idle_on(nodes: Nodes, shares: int, node: int) -> int:
 def fgd_score(
     nodes: Nodes, rules: Rules, node: int, gpu: int, cpu: int, milli: int, flags: int
 ) -> int:
-    """Score << GPU_BITS | GPU + 1 (0: whole ones) of the choice that lets F grow least there;
-    the task must fit. The first GPU wins on ties."""
+    """Score << GPU_BITS | GPU + 1 (0: whole ones) of the choice that lets F grow least there, -1
+    where no GPU has room for a share; all else must fit. The first GPU wins on ties."""
     typical = typical_in(rules.typical)
     free = nodes.share
     gpus = nodes.table[node, ALL_GPU]
@@ -201,16 +202,13 @@ def choose_scored(
                 classes.member[cls, nodes.table[node, GROUP]] == 0
                 or nodes.table[node, DOWN] != 0
                 or nodes.table[node, GPU] < gpu
+                or nodes.table[node, CPU] < cpu
+                or nodes.table[node, MEM] < mem
             ):
-                continue
-            if not admits(
-                nodes, shadow, shapes, classes, held, rules, node, own, gpu, cpu, mem, milli,
-                flags, now, until, stamp, 0, 0, -1,
-            ):  # fmt: skip
                 continue
             packed = remembered(nodes, rules, key, node, gpu, cpu, milli, flags)
             score = packed >> GPU_BITS
-            if score < best_score:
+            if packed < 0 or score < best_score:
                 continue
             idle = 0
             if rules.ties == MOST_PACKED:
@@ -220,7 +218,7 @@ def choose_scored(
                     continue
                 if idle == best_idle and rank[RANK, node] > rank[RANK, best]:
                     continue
-            if guard != 0 and not admits(
+            if not admits(
                 nodes, shadow, shapes, classes, held, rules, node, own, gpu, cpu, mem, milli,
                 flags, now, until, stamp, 0, guard, (packed & GPU_MASK) - 1,
             ):  # fmt: skip
