@@ -56,15 +56,17 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command, where it is run (empty: anywhere with the scheduler's client), and its undoing."""
+    """A command, where it is run (empty: anywhere with the scheduler's client), and its undoing.
+    ``last``: what makes the rest take effect, and so comes last on the way back, too."""
 
     command: str
     undo: str
     where: str = ""
+    last: bool = False
 
     def back(self) -> Run:
         """The command that undoes this one."""
-        return Run(self.undo, self.command, self.where)
+        return Run(self.undo, self.command, self.where, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,10 @@ class Handover:
 
     @property
     def rollback(self) -> tuple[Edit | Run, ...]:
-        """Files back first, then the commands' undoing, last first."""
+        """Files back first, then the commands' undoing from the last one, then what is last."""
         edits = [edit.back() for edit in reversed(self.edits)]
-        return (*edits, *(run.back() for run in reversed(self.runs)))
+        runs = [run.back() for run in reversed(self.runs)]
+        return (*edits, *sorted(runs, key=lambda run: run.last))
 
     @property
     def empty(self) -> bool:

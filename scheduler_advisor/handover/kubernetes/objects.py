@@ -125,8 +125,20 @@ class Objects:
 
 
 def dumped(body: Body | None) -> str | None:
-    """YAML with keys in their order."""
-    return None if body is None else str(yaml.safe_dump(body, sort_keys=False))
+    """YAML with keys in their order, and texts of several lines as they are read."""
+    return None if body is None else str(yaml.dump(body, Dumper=_Lines, sort_keys=False))
+
+
+class _Lines(yaml.SafeDumper):  # type: ignore[misc]
+    """Texts of several lines as blocks."""
+
+
+def _block(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Lines.add_representer(str, _block)
 
 
 def made(api: str, kind: str, name: str, spec: Body | None = None, namespace: str = "") -> Body:

@@ -30,7 +30,9 @@ def to_volcano(change: Change, site: Site, beside: Beside) -> Handover:
     edits, mig_runs = nodes.slices(draft)
     nodes.pod_defaults(draft)
     own = objects.runs()
-    restart = (Run(_RESTART, _RESTART),) if any(MAP in run.command for run in own) else ()
+    restart = (
+        (Run(_RESTART, _RESTART, last=True),) if any(MAP in run.command for run in own) else ()
+    )
     draft.say_check(*objects.check())
     draft.say_verify(*objects.verify())
     if restart:

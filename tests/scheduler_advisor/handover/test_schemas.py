@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from scheduler_advisor.handover.errors import HandoverError
-from scheduler_advisor.handover.steps import Scheduler
+from scheduler_advisor.handover.steps import Run, Scheduler
 from scheduler_advisor.handover.yarn.properties import Properties
 
 QUEUES = {
@@ -182,6 +182,18 @@ def test_capacities_of_brothers_add_up_to_a_hundred_whatever_the_guarantees(hand
         cents = [round(float(found[f"yarn.scheduler.capacity.root.{name}.capacity"]) * 100)
                  for name in "abc"]  # fmt: skip
         assert sum(cents) == 10_000
+
+
+def test_volcano_is_restarted_after_its_file_is_there_on_the_way_back_too(hand):
+    after = {"preemption": "priority", "quota.queues.nlp.guarantee": 8}
+    handover = hand("volcano", {"backfill": "greedy"}, after)
+    for steps in (handover.apply, handover.rollback):
+        commands = [step.command for step in steps if isinstance(step, Run)]
+        assert "rollout restart" in commands[-1]
+        assert sum("rollout restart" in command for command in commands) == 1
+    [conf] = [edit for edit in handover.edits if edit.file.startswith("configmap")]
+    assert "  volcano-scheduler.conf: |\n    actions: enqueue, allocate, preempt" in conf.after
+    assert "+    actions: enqueue, allocate, preempt, backfill\n" in conf.diff()
 
 
 def test_a_file_that_is_no_configuration_is_refused():
