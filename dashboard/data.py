@@ -22,6 +22,7 @@ from analytics.health import span as span_facts
 from analytics.questions.blast_radius import Blast, blast_radius
 from analytics.questions.device_health import NodeHealth, device_health
 from analytics.questions.fleet_map import FleetCell, fleet_map
+from analytics.questions.fragmentation import FragmentedHour, fragmentation
 from analytics.questions.job_causes import JobCause, job_causes
 from analytics.questions.job_samples import JobSample, job_samples
 from analytics.questions.jobs import JobRecord
@@ -151,6 +152,12 @@ def stranding(
     return _shown(
         reports.stranding_report(store_at(path), window, by, cluster=cluster, currency=currency)
     )
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def fragmented(path: str, window: Window, cluster: str | None) -> list[FragmentedHour]:
+    """Fragmentation of each cluster, hour by hour."""
+    return fragmentation(store_at(path), window, "cluster", cluster)
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)

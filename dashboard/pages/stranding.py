@@ -6,7 +6,14 @@ from analytics.window import Window
 from dashboard import data
 from dashboard.frame import answer, open_page
 from dashboard.parts.html import show, tiles
-from dashboard.stranding import answer_text, cause_table, day_charts, headline_tiles, start_now
+from dashboard.stranding import (
+    answer_text,
+    cause_table,
+    day_charts,
+    fragmentation_chart,
+    headline_tiles,
+    start_now,
+)
 
 page = open_page("stranding")
 view, words = page.view, page.words
@@ -19,4 +26,5 @@ show(tiles(headline_tiles(report, words), words))
 start_now(page)
 if report.rows:
     day_charts(page, by_day)
+    fragmentation_chart(page, data.fragmented(page.path, window, view.cluster))
     cause_table(page, report)
