@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
+from analytics.health.span import facts_span
 from analytics.questions.blast_radius import Blast, blast_radius
 from analytics.questions.device_health import NodeHealth, device_health
 from analytics.questions.fleet_map import FleetCell, fleet_map
@@ -19,6 +21,7 @@ from analytics.questions.network_by_rack import RackHour, network_by_rack
 from analytics.questions.nvlink_islands import Island, nvlink_islands
 from analytics.questions.queue_at import queue_at
 from analytics.reports.stranding_at import Shape, stranding_at
+from collector.store import Store
 from unstrand.api.query import (
     ClusterQuery,
     InstantQuery,
@@ -78,17 +81,14 @@ def health(request: Request, query: Annotated[WindowQuery, Query()]) -> list[Nod
 def mig(request: Request, query: Annotated[InstantQuery, Query()]) -> list[MigInstance]:
     """How boards were cut into MIG instances at an instant."""
     store = service_of(request).store
-    known_cluster(store, query.cluster)
-    return mig_layout(store, asked_instant(store, query.cluster, query.at, WHERE_AT), query.cluster)
+    return mig_layout(store, _moment(store, query), query.cluster)
 
 
 @router.get("/nvlink")
 def nvlink(request: Request, query: Annotated[InstantQuery, Query()]) -> list[Island]:
     """Which GPUs reached each other over NVLink, and what they moved in the hour before."""
     store = service_of(request).store
-    known_cluster(store, query.cluster)
-    at = asked_instant(store, query.cluster, query.at, WHERE_AT)
-    return nvlink_islands(store, at, query.cluster)
+    return nvlink_islands(store, _moment(store, query), query.cluster)
 
 
 @router.get("/network")
@@ -102,9 +102,7 @@ def network(request: Request, query: Annotated[WindowQuery, Query()]) -> list[Ra
 def blast(request: Request, query: Annotated[InstantQuery, Query()]) -> list[Blast]:
     """What would have stopped if a node, rack, leaf or spine had failed at an instant."""
     store = service_of(request).store
-    known_cluster(store, query.cluster)
-    at = asked_instant(store, query.cluster, query.at, WHERE_AT)
-    return blast_radius(store, at, query.cluster)
+    return blast_radius(store, _moment(store, query), query.cluster)
 
 
 @router.get("/jobs")
@@ -138,9 +136,7 @@ def causes(request: Request, cluster_name: str, job_id: str) -> list[JobCause]:
 def queue(request: Request, query: Annotated[InstantQuery, Query()]) -> list[dict[str, Any]]:
     """GPU jobs that waited at an instant, the first in order first."""
     store = service_of(request).store
-    known_cluster(store, query.cluster)
-    at = asked_instant(store, query.cluster, query.at, WHERE_AT)
-    return [asdict(job) for job in queue_at(store, at, query.cluster)]
+    return [asdict(job) for job in queue_at(store, _moment(store, query), query.cluster)]
 
 
 @router.get("/start")
@@ -154,3 +150,12 @@ def start(request: Request, query: Annotated[StartQuery, Query()]) -> dict[str, 
         "query parameters of the shape",
         lambda: stranding_at(store, at, Shape(**asked), cluster=query.cluster),
     ).to_dict()
+
+
+def _moment(store: Store, query: InstantQuery) -> datetime:
+    """The instant asked for. Facts are known up to their end, not at it: asked for that instant,
+    or for none, people mean the last that is known."""
+    known_cluster(store, query.cluster)
+    at = asked_instant(store, query.cluster, query.at, WHERE_AT)
+    known = facts_span(store, query.cluster)
+    return at - timedelta(microseconds=1) if known is not None and at == known.until else at
