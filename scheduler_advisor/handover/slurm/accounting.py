@@ -22,11 +22,12 @@ _SAME = {"GraceTime": {"00:00:00": "0"}}
 
 @dataclass(slots=True)
 class Accounting:
-    """``qos``: settings by QoS; None where the site's QoS are not known."""
+    """``qos``: settings by QoS as they become. ``changed``: of each object its settings with the
+    value after and before."""
 
     qos: dict[str, dict[str, str]]
-    known: bool
-    runs: list[Run] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    changed: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> Accounting:
@@ -36,7 +37,7 @@ class Accounting:
             if key.startswith("qos."):
                 name, _, column = key[4:].rpartition(".")
                 found.setdefault(name, {})[column] = _SAME.get(column, {}).get(value, value)
-        return cls(found, bool(found))
+        return cls(found)
 
     def by_priority(self) -> list[str]:
         """QoS from the least to the most important."""
@@ -46,25 +47,49 @@ class Accounting:
         """A new QoS; nothing where it is there."""
         if name not in self.qos:
             self.qos[name] = {}
-            self.runs.append(Run(f"sacctmgr -i add qos {name}", f"sacctmgr -i delete qos {name}"))
+            self.added.append(name)
 
     def set_qos(self, name: str, key: str, value: str) -> None:
         """A setting of a QoS that is there."""
         own = self.qos.setdefault(name, {})
-        before = own.get(key, _CLEARED[key])
-        if before == value:
-            return
+        self._set("qos", name, key, (value, own.get(key, _CLEARED[key])))
         own[key] = value
-        self.runs.append(Run(_modify("qos", name, key, value), _modify("qos", name, key, before)))
 
     def set_account(self, name: str, key: str, value: str, before: str | None) -> None:
         """A setting of an account; ``before`` None: unset."""
         old = _CLEARED.get(key, "") if before is None else before
-        if old != value:
-            self.runs.append(
-                Run(_modify("account", name, key, value), _modify("account", name, key, old))
+        self._set("account", name, key, (value, old))
+
+    def _set(self, kind: str, name: str, key: str, values: tuple[str, str]) -> None:
+        own = self.changed.setdefault((kind, name), {})
+        first = own.pop(key, values)[1]
+        if values[0] != first:
+            own[key] = (values[0], first)
+
+    def runs(self) -> list[Run]:
+        """New QoS in their order, then one command for each object that changes."""
+        found = [
+            Run(
+                _command("add", "qos", name, self._values("qos", name, 0)),
+                f"sacctmgr -i delete qos {name}",
             )
+            for name in self.added
+        ]
+        for kind, name in self.changed:
+            after, before = (self._values(kind, name, side) for side in (0, 1))
+            if after and not (kind == "qos" and name in self.added):
+                found.append(
+                    Run(
+                        _command("modify", kind, name, ["set", *after]),
+                        _command("modify", kind, name, ["set", *before]),
+                    )
+                )
+        return found
+
+    def _values(self, kind: str, name: str, side: int) -> list[str]:
+        rows = self.changed.get((kind, name), {})
+        return [f"{key}={pair[side] or chr(39) * 2}" for key, pair in rows.items()]
 
 
-def _modify(kind: str, name: str, key: str, value: str) -> str:
-    return f"sacctmgr -i modify {kind} {name} set {key}={value or chr(39) * 2}"
+def _command(act: str, kind: str, name: str, words: list[str]) -> str:
+    return " ".join(["sacctmgr -i", act, kind, name, *words])

@@ -26,7 +26,7 @@ class SlurmDraft(Draft):
     """``files``: other files than slurm.conf after the change. ``on_nodes``: commands on nodes."""
 
     conf: Conf = field(default_factory=lambda: Conf(""))
-    accounting: Accounting = field(default_factory=lambda: Accounting({}, False))
+    accounting: Accounting = field(default_factory=lambda: Accounting({}))
     files: dict[str, str] = field(default_factory=dict)
     on_nodes: list[Run] = field(default_factory=list)
 

@@ -42,7 +42,7 @@ def to_slurm(change: Change, site: Site, beside: Beside) -> Handover:
     _without(draft)
     draft.rest()
     edits = _edits(draft, before, known)
-    runs = (*draft.on_nodes, *draft.accounting.runs, *_effect(draft, before))
+    runs = (*draft.on_nodes, *draft.accounting.runs(), *_effect(draft, before))
     if edits:
         draft.say_check(*_dry(edits))
     return draft.handed(Scheduler.SLURM, edits, runs)

@@ -165,16 +165,17 @@ class Cluster:
                 elif not word.startswith("--"):
                     self.labels[words[3], name] = value
 
-    def _account(self, act, kind, name, _=None, setting=None):
+    def _account(self, act, kind, name, *settings):
+        pairs = dict(one.split("=", 1) for one in settings if one != "set")
         if act == "add":
             assert (kind, name) not in self.accounting, f"{name} is there already"
-            self.accounting[kind, name] = {}
+            self.accounting[kind, name] = pairs
         elif act == "delete":
             self.accounting.pop((kind, name), None)
         else:
             assert act == "modify"
-            key, _, value = setting.partition("=")
-            self.accounting.setdefault((kind, name), {})[key] = value
+            assert pairs
+            self.accounting.setdefault((kind, name), {}).update(pairs)
 
 
 @pytest.mark.parametrize("known", ["files", "settings", "nothing"])

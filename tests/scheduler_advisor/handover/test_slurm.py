@@ -86,9 +86,9 @@ def test_preemption_follows_the_priorities_of_the_qos_that_are_there(hand):
     handover = hand("slurm", {}, {"preemption": "priority", "preemption.grace_s": 60,
                                   "preemption.min_run_s": 1800}, settings=qos)  # fmt: skip
     commands = [run.command for run in handover.runs]
-    assert "sacctmgr -i modify qos mid set Preempt=low" in commands
     assert "sacctmgr -i modify qos high set Preempt=low,mid" in commands
     assert "sacctmgr -i modify qos low set GraceTime=60" in commands
+    assert "sacctmgr -i modify qos mid set Preempt=low GraceTime=60" in commands
     assert "sacctmgr -i modify qos high set GraceTime=60" not in commands
     [edit] = handover.edits
     assert "PreemptExemptTime=00:30:00" in edit.after
@@ -99,7 +99,7 @@ def test_headroom_is_a_cap_on_every_partition_but_the_most_urgent(hand):
             "PartitionName=high Nodes=gpu[1-4] PriorityTier=10\n")  # fmt: skip
     handover = hand("slurm", {}, {}, files={"slurm.conf": conf}, headroom_gpus=8)
     commands = [run.command for run in handover.runs]
-    assert "sacctmgr -i modify qos headroom set GrpTRES=gres/gpu=24" in commands
+    assert "sacctmgr -i add qos headroom GrpTRES=gres/gpu=24" in commands
     [edit] = handover.edits
     assert "PriorityTier=1 QoS=headroom\n" in edit.after
     assert "PriorityTier=10\n" in edit.after
