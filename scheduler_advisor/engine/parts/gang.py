@@ -30,7 +30,14 @@ from scheduler_advisor.engine.parts.net import (
     Net,
 )
 from scheduler_advisor.engine.parts.put import put
-from scheduler_advisor.engine.parts.rooms import MANY, look, narrowest, next_leaf, room_on
+from scheduler_advisor.engine.parts.rooms import (
+    MANY,
+    count_free,
+    look,
+    narrowest,
+    next_leaf,
+    room_on,
+)
 from scheduler_advisor.engine.place import move_task, tasks_of
 from scheduler_advisor.engine.shadow import SH_REST_SLACK, SH_SLACK
 from scheduler_advisor.engine.world import (
@@ -132,6 +139,12 @@ def place_tasks(
     shape = rows.shape[job]
     until = now + rows.limit[job]
     tasks = shapes[shape, S_TASKS]
+    if tasks == 1 and need != ONE_RACK:
+        count_free(buckets, classes, net, rules.most, shapes[shape, S_CLASS])
+        return one_node(
+            nodes, buckets, shadow, shapes, classes, held, rows, book, rules, net, job, own, now,
+            stamp, guard, plain, -1,
+        )  # fmt: skip
     rack = -1
     best_rack = -1
     best_count = MANY

@@ -120,6 +120,19 @@ def look(
             free = next_filled(buckets, group, free + 1)
 
 
+@kernel
+def count_free(buckets: Buckets, classes: Classes, net: Net, most: int, cls: int) -> None:
+    """Free GPUs leaf by leaf, all that a job of one task asks of the network."""
+    net.free[:] = 0
+    for at in range(classes.start[cls], classes.start[cls + 1]):
+        group = classes.groups[at]
+        where = net.of_group[group, IN_LEAF]
+        free = next_filled(buckets, group, 1)
+        while free > 0:
+            net.free[where] += free * buckets.count[group * (most + 1) + free]
+            free = next_filled(buckets, group, free + 1)
+
+
 @leaf
 def fewest(rooms: Any, row: int, most: int, tasks: int) -> int:
     """The fewest nodes of the row that hold so many tasks."""
@@ -234,16 +247,20 @@ def narrowest(net: Net, most: int, need: int, tasks: int) -> tuple[int, int, int
         level = ONE_LEAF
         if step > 0:
             level = ONE_SPINE if step == 1 else ANYWHERE
-        domains = gather(net, most, level)
+        domains = len(net.free)
+        rooms = net.rooms
+        free = net.free
+        if level != ONE_LEAF:
+            domains = gather(net, most, level)
+            rooms = net.wide
+            free = net.wide_free
         best = -1
         best_leaves = MANY
         for domain in range(domains):
-            if fewest(net.wide, domain, most, tasks) > count:
+            if fewest(rooms, domain, most, tasks) > count:
                 continue
             leaves = leaves_for(net, most, level, domain, tasks, count)
-            if leaves < best_leaves or (
-                leaves == best_leaves and net.wide_free[domain] < net.wide_free[best]
-            ):
+            if leaves < best_leaves or (leaves == best_leaves and free[domain] < free[best]):
                 best = domain
                 best_leaves = leaves
         if best >= 0:
