@@ -171,6 +171,8 @@ def makes_room(
     by_rank = 0
     if terms.by_rank != 0:
         by_rank = 1 - seen if terms.own_queue != 0 else (1 if head < 0 else 0)
+    if terms.has_levels == 0 and live.fate.standing[job] <= terms.lowest:
+        by_rank = 0
     reclaim = 1 if terms.reclaim != 0 and not seen else 0
     if by_rank == 0 and reclaim == 0:
         return False

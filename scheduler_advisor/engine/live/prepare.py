@@ -159,10 +159,12 @@ def _with_plans(base: Prepared, cluster: Cluster, terms: Terms) -> Prepared:
         window=np.concatenate((held.window, rows)), covers=np.concatenate((held.covers, covers))
     )
     base.world.shapes[:, S_PLAIN] = 0
+    # One queue over all nodes: a blocked job of one model stops those of another too.
+    component = np.zeros_like(base.world.component)
     return replace(
         base,
-        world=base.world._replace(held=held),
-        rules=base.rules._replace(reservations=1),
+        world=base.world._replace(held=held, component=component),
+        rules=base.rules._replace(reservations=1, components=1),
     )
 
 
@@ -209,6 +211,7 @@ def _terms(policy: Policy, queues: Queues, keeps_usage: bool, plans_from: int) -
         most_plans=MOST_PLANS if policy.backfill_whole_nodes else 0,
         limits_queues=int((row[1:, Q_MAXIMUM] < NO_MAXIMUM).any()),
         has_levels=int(policy.order is Order.LAS and len(policy.ordering.levels()) > 0),
+        lowest=0,
         by_network=int(policy.placement is Placement.TOPOLOGY),
         slows=int(policy.topology.slowdown),
     )

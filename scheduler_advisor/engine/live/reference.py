@@ -375,6 +375,8 @@ def live_reference(jobs: Jobs, cluster: Cluster, policy: Policy) -> LiveReferenc
     ]
     able = [job for job in made if job.index not in set(hopeless)]
     world.component = components(able)
+    if policy.backfill_whole_nodes:  # one queue over all nodes
+        world.component = dict.fromkeys(world.component, 0)
     _loop(world, able)
     ended = set(world.ended)
     return LiveReference(

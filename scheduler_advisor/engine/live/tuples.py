@@ -206,5 +206,6 @@ class Terms(NamedTuple):
     most_plans: int
     limits_queues: int  # 1: some queue has a maximum
     has_levels: int
+    lowest: int  # nobody who can be stopped is less important than this
     by_network: int  # 1: gangs are placed by the network
     slows: int  # 1: run times stretch by where gangs lie
