@@ -9,12 +9,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from analytics.money import shown_parts
 from unstrand.errors import OutputError
 
 Row = Mapping[str, Any]
@@ -114,7 +116,7 @@ def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_f
         right = numeric or _is_money(name)
         short = right or name == columns[0]  # long texts wrap, figures and names never do
         table.add_column(_heading(name), justify="right" if right else "left", no_wrap=short)
-    for row in rows:
+    for row in _in_cents(rows, total):
         table.add_row(*(_told(name, row.get(name)) for name in columns))
     if total is not None and rows:
         table.add_section()
@@ -132,6 +134,19 @@ def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_f
     for note in notes:
         console.print(note, highlight=False, soft_wrap=True)
     return text.getvalue()
+
+
+def _in_cents(rows: Sequence[Row], total: Row | None) -> Sequence[Row]:
+    """The rows with money that adds up to a total in whole cents that do so too: the same cents as
+    on statements."""
+    shown = [dict(row) for row in rows]
+    for name in total or ():
+        values = [Decimal(str(row.get(name) or 0)) for row in rows] if name.endswith("cost") else []
+        if values and sum(values) == Decimal(str((total or {})[name] or 0)):
+            cents = shown_parts([Fraction(value) for value in values], Decimal("0.01"))
+            for row, amount in zip(shown, cents, strict=True):
+                row[name] = row[name] if row.get(name) is None else amount
+    return shown
 
 
 def _width(*, to_file: bool) -> int:

@@ -80,3 +80,17 @@ def test_a_value_that_looks_like_markup_is_printed_as_it_is(capsys):
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(OutputError, match="cannot write"):
         print_document(DOCUMENT, Format.JSON, out=tmp_path / "none" / "r.json")
+
+
+def test_cents_of_a_table_add_up_to_its_total(capsys):
+    rows = [{"team": name, "cost": "0.333333"} for name in "abc"]
+    rows[2]["cost"] = "0.333334"
+    print_document({"rows": rows, "total": {"cost": "1.00"}}, Format.TABLE)
+    told = capsys.readouterr().out.split()
+    assert [word for word in told if word[0].isdigit()] == ["0.33", "0.33", "0.34", "1.00"]
+
+
+def test_money_that_does_not_add_up_or_is_not_known_is_shown_as_it_is(capsys):
+    rows = [{"item": "a", "cost": "0.126"}, {"item": "b", "cost": None}]
+    print_document({"rows": rows, "total": {"cost": "9.00"}}, Format.TABLE)
+    assert capsys.readouterr().out.split()[2:] == ["a", "0.13", "b", "-", "total", "9.00"]
