@@ -131,6 +131,26 @@ def stranding(jobs: Jobs, cluster: Cluster) -> None:
     print(f"{'  with F and stranding at 200 instants':48s} {rate:12,.0f} jobs/s")
 
 
+def network(jobs: Jobs) -> None:
+    """Placement by the network, 16 hosts a leaf; jobs of one host, and gangs of up to eight."""
+    random = np.random.default_rng(4)
+    hosts = Cluster.build(
+        gpus=[8] * 512,
+        leaf=[f"l{node // 16}" for node in range(512)],
+        spine=[f"s{node // 128}" for node in range(512)],
+        gpu_model=["H100"] * 512,
+    )
+    by_network = preset("fifo").with_values({"placement": "topology"})
+    measure("topology, 512x8, load 0.9", jobs, hosts, by_network)
+    wide = jobs.changed(gpus=random.choice([1, 2, 4, 8, 16, 32, 64], len(jobs)))
+    span = int((wide.gpus * wide.run).sum() / (512 * 8 * 0.8))
+    submit = wide.submit * span // max(1, int(wide.submit.max()))
+    wide = wide.changed(submit=submit, eligible=submit)
+    measure("topology with gangs, 512x8, load 0.8", wide, hosts, by_network)
+    slowed = by_network.with_values({"topology.slowdown": "true"})
+    measure("topology with gangs and slowdown", wide, hosts, slowed)
+
+
 def scored(jobs: Jobs) -> None:
     """Placement by score in time, with CPUs and shares of GPUs."""
     random = np.random.default_rng(3)
@@ -241,6 +261,7 @@ def sections(full: bool, accasim: bool) -> dict[str, Callable[[], None]]:
     found: dict[str, Callable[[], None]] = {
         "stranding": lambda: stranding(jobs, nodes),
         "scored": lambda: scored(jobs),
+        "network": lambda: network(jobs),
         "easy": lambda: easy(jobs, nodes),
         "growth-fifo": lambda: growth("fifo", preset("fifo"), most, 30),
         "growth-easy": lambda: growth("easy, depth 100", DEEP, most, 30),
