@@ -180,7 +180,7 @@ def _terms(policy: Policy, queues: Queues, keeps_usage: bool, plans_from: int) -
         order=ORDERS.get(policy.order, FIXED),
         by_queue=BY_QUEUE.get(policy.order, 0),
         entitlement=list(Entitlement).index(fair.entitlement),
-        half_life=fair.half_life_s,
+        half_life=0 if policy.order is Order.DRF else fair.half_life_s,  # what is held now
         decay=decay,
         period=fair.period_s if keeps_usage else 0,
         strict=int(quota.strict),
