@@ -26,7 +26,7 @@ from scheduler_advisor.engine import (
     Scope,
     simulate,
 )
-from scheduler_advisor.engine.live.reference import live_reference
+from scheduler_advisor.engine.live.reference_run import live_reference
 from scheduler_advisor.engine.live.run import run_live
 from scheduler_advisor.engine.live.settings import (
     Eligible,
