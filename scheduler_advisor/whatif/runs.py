@@ -1,18 +1,16 @@
-"""What-ifs that run beside everything else: in a process pool, with progress and cancel."""
+"""What-ifs that run beside everything else: in processes of their own, with progress and cancel."""
 
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from scheduler_advisor.calibration.calibrate import Calibration
+from scheduler_advisor.crew import Crew
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.replayed import Replayed
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 WORKERS = 2
 KEPT = 64  # finished runs and known pasts: an afternoon of trying
-LOOK_EVERY_S = 0.1
 Key = tuple[str, Window, str]
 
 
@@ -57,11 +54,11 @@ class Run:
 
 
 class Runs:
-    """Every run has a thread that waits and a share of the pool that works."""
+    """Every run has a thread that waits and a share of the processes that work."""
 
     def __init__(self, workers: int = WORKERS) -> None:
         self._workers = workers
-        self._pool: ProcessPoolExecutor | None = None
+        self._crew: Crew | None = None
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._pasts: OrderedDict[Key, tuple[Calibration, Bench]] = OrderedDict()
@@ -100,9 +97,9 @@ class Runs:
         with self._lock:
             for run in self._runs.values():
                 run.stop.set()
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
+            crew, self._crew = self._crew, None
+        if crew is not None:
+            crew.close()
 
     def _follow(self, run: Run, store: Store, key: Key) -> None:
         try:
@@ -124,7 +121,8 @@ class Runs:
         run.stage, run.done, run.total = "replay", 0, len(wanted)
         known = {t: self._known[key, t] for t in wanted if (key, t) in self._known}
         run.done = len(known)
-        for trial, effects in self._replayed(run, bench, [t for t in wanted if t not in known]):
+        left = [trial for trial in wanted if trial not in known]
+        for trial, effects in self._working().each(bench, run_trial, left, run.stop.is_set):
             known[trial] = effects
             run.done += 1
             self._remember(key, trial, effects)
@@ -143,7 +141,7 @@ class Runs:
         def tell(_: str, done: int, total: int) -> None:
             run.done, run.total = done, total
 
-        watch = Watch(progress=tell, cancelled=run.stop.is_set, workers=_Here(self, run))
+        watch = Watch(progress=tell, cancelled=run.stop.is_set, workers=self._working())
         found = calibrate(loaded, watch)
         error = found.found.blocked_error if found.found else 1.0
         bench = bench_of(found.past, Goals(), error)
@@ -159,45 +157,11 @@ class Runs:
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
 
-    def _replayed(self, run: Run, bench: Bench, left: list[Trial]) -> Any:
-        return self.each(bench, run_trial, left, run.stop.is_set)
-
-    def each(
-        self, held: Any, work: Callable[[Any, Any], Any], items: Any, cancelled: Callable[[], bool]
-    ) -> Any:
-        """As `Workers.each`, in the pool that stays."""
-        pool = self._running()
-        waiting: dict[Future[Any], Any] = {pool.submit(work, held, item): item for item in items}
-        try:
-            while waiting:
-                if cancelled():
-                    raise CancelledError("cancelled")
-                done, _ = wait(waiting, LOOK_EVERY_S, FIRST_COMPLETED)
-                for future in done:
-                    yield waiting.pop(future), future.result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-    def _running(self) -> ProcessPoolExecutor:
+    def _working(self) -> Crew:
         with self._lock:
-            if self._pool is None:
-                context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(self._workers, mp_context=context)
-            return self._pool
-
-
-class _Here:
-    """The pool of a run, as `Workers` see it."""
-
-    def __init__(self, runs: Runs, run: Run) -> None:
-        self._runs, self._run = runs, run
-
-    def each(
-        self, held: Any, work: Callable[[Any, Any], Any], items: Any, cancelled: Any = None
-    ) -> Any:
-        """See `Workers`."""
-        return self._runs.each(held, work, items, self._run.stop.is_set)
+            if self._crew is None:
+                self._crew = Crew(self._workers)
+            return self._crew
 
 
 @cache

@@ -1,0 +1,130 @@
+"""A few worker processes that stay as long as their crew."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import Any
+
+from scheduler_advisor.errors import AdvisorError
+from scheduler_advisor.workers import LOOK_EVERY_S, CancelledError, never
+
+
+class Process:
+    """One worker; started at its first work, and again after it has died."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._held: Any = None
+        self._over = False
+
+    def do(self, held: Any, work: Callable[[Any, Any], Any], item: Any) -> Any:
+        """The result of ``work(held, item)``; the input is sent only when it is another one."""
+        child = self._running()
+        try:
+            if held is not self._held:
+                self._send(child, "hold", held)
+                self._held = held
+            self._send(child, "do", (work, item))
+            assert child.stdout is not None
+            fine, answer = pickle.load(child.stdout)
+        except (EOFError, BrokenPipeError) as error:
+            self.stop()
+            raise AdvisorError(
+                "a worker process died, as they do when memory runs out: use a shorter window"
+            ) from error
+        if fine:
+            return answer
+        raise answer
+
+    def kill(self) -> None:
+        """End the process for good; whoever waits for its answer hears that it died."""
+        self._over = True
+        child = self._child
+        if child is not None:
+            child.terminate()
+            child.wait()
+
+    def stop(self) -> None:
+        """End the process and close its pipes; nobody may be waiting for it."""
+        child, self._child, self._held = self._child, None, None
+        if child is not None:
+            child.terminate()
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    with suppress(BrokenPipeError):
+                        pipe.close()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._over:
+            raise CancelledError("the worker processes have been ended")
+        if self._child is not None and self._child.poll() is not None:
+            self.stop()
+        if self._child is None:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "scheduler_advisor.worker"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )  # fmt: skip
+        return self._child
+
+    @staticmethod
+    def _send(child: subprocess.Popen[bytes], kind: str, content: Any) -> None:
+        assert child.stdin is not None
+        pickle.dump((kind, content), child.stdin, protocol=pickle.HIGHEST_PROTOCOL)
+        child.stdin.flush()
+
+
+class Crew:
+    """So many processes, shared by all who have work; `Workers` for one of them after another."""
+
+    def __init__(self, count: int) -> None:
+        self._idle: queue.Queue[Process] = queue.Queue()
+        self._all = [Process() for _ in range(count)]
+        for process in self._all:
+            self._idle.put(process)
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="crew")
+
+    def each(
+        self,
+        held: Any,
+        work: Callable[[Any, Any], Any],
+        items: Sequence[Any],
+        cancelled: Callable[[], bool] = never,
+    ) -> Iterator[tuple[Any, Any]]:
+        """Every item once, as it is done; CancelledError as soon as ``cancelled()`` says so."""
+        waiting: dict[Future[Any], Any] = {
+            self._threads.submit(self._one, held, work, item): item for item in items
+        }
+        try:
+            while waiting:
+                if cancelled():
+                    raise CancelledError("cancelled")
+                done, _ = wait(waiting, LOOK_EVERY_S, FIRST_COMPLETED)
+                for future in done:
+                    yield waiting.pop(future), future.result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes; what they work on is lost."""
+        for process in self._all:
+            process.kill()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for process in self._all:
+            process.stop()
+
+    def _one(self, held: Any, work: Callable[[Any, Any], Any], item: Any) -> Any:
+        process = self._idle.get()
+        try:
+            return process.do(held, work, item)
+        finally:
+            self._idle.put(process)

@@ -1,0 +1,53 @@
+"""The What-if page before anything was tried, and what it says of a finished run."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.whatif.ask import _pairs
+from dashboard.whatif.result import _boundary, _sentence, _table
+from dashboard.words import Words
+
+RESULT = {
+    "grade": "B", "jobs": 3583,
+    "saving": {"gpu_hours": 614.2, "interval_80": [220.0, 1207.0]},
+    "rows": [
+        {"measure": "mean_wait_s", "today": 4696.0, "candidate": 3573.0, "better": True},
+        {"measure": "blast_gpus", "today": 7.2, "candidate": 7.8, "better": False},
+    ],
+    "gained": ["mean_wait_s"], "lost": ["blast_gpus"],
+    "boundary": [{"load": 0.7, "gpu_hours": -3.0, "mean_wait_s": [10, 12]}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lang", "text"), [("en", "Choose a policy"), ("ko", "정책을 골라")])
+def test_the_page_says_what_to_do_before_anything_was_tried(open_page, site_store, lang, text):
+    shown = open_page(site_store, "whatif", lang=lang)
+    assert text in shown.text
+    labels = [box.label for box in shown.app.selectbox]
+    assert Words(lang)("whatif.placement") in labels
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_a_result_says_point_interval_and_grade_or_only_the_range(lang):
+    words = Words(lang)
+    said = _sentence(RESULT, words)
+    assert "614 GPU-h" in said
+    assert "1,207 GPU-h" in said
+    ranged = RESULT | {"grade": "D", "saving": RESULT["saving"] | {"gpu_hours": None}}
+    assert "614" not in _sentence(ranged, words)
+    assert "220 GPU-h" in _sentence(ranged, words)
+
+
+def test_gained_and_lost_are_told_by_text_and_not_by_colour_alone():
+    words = Words("en")
+    markup = _table(RESULT, words)
+    assert "gained: Mean wait" in markup
+    assert "lost: GPUs on the fullest node" in markup
+    assert "-3.0" in _boundary(RESULT, words)
+
+
+def test_keys_are_read_line_by_line():
+    assert _pairs('order = "priority"\n\nbackfill.depth=5\nnonsense') == {
+        "order": "priority", "backfill.depth": "5",
+    }  # fmt: skip
