@@ -35,12 +35,13 @@ def never(world: World, job: Job) -> bool:
 
 def side_by_side(world: World, job: Job, spaces: dict[int, Space]) -> bool:
     """Does a job of tasks and a rest fit on the empty cluster, all of them side by side? As the
-    policy would place it; where chance decides, if there is any way at all."""
+    policy would place it; where chance or the network decides, if there is any way at all."""
     rest = next((need for need in job.needs if need.rest), None)
     if rest is None:
         return True
-    chance = world.policy.placement_ties is Ties.RANDOM and job.scoring is not None
-    if world.policy.placement is not Placement.RANDOM and not chance:
+    counted = world.policy.placement in (Placement.RANDOM, Placement.TOPOLOGY)
+    counted |= world.policy.placement_ties is Ties.RANDOM and job.scoring is not None
+    if not counted:
         empty = {node: space.copy() for node, space in spaces.items()}
         return place(job, empty, world.policy) is not None
     for host in spaces:
