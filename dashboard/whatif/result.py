@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scheduler_advisor.whatif.runs import Run
 
 RATIOS = ("goodput", "fairness")
+COUNTS = ("preemptions", "not_started")
 
 
 def result_shown(page: Page, run: Run) -> None:
@@ -88,6 +89,8 @@ def _value(name: str, value: float, words: Words) -> str:
         return waited(value, tuple(words(f"span.{u}") for u in ("days", "hours", "minutes")))  # type: ignore[arg-type]
     if name in RATIOS:
         return percent(value)
+    if name in COUNTS:
+        return f"{value:,.0f}"
     return hours(value) if name.endswith("gpu_hours") else number(value)
 
 
