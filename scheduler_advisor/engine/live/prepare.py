@@ -120,15 +120,15 @@ def _refuse(jobs: Jobs, cluster: Cluster, policy: Policy, base: Prepared, terms:
     kept = terms.preempts and policy.eviction.mode is Stop.SUSPEND
     if (slow or kept) and cluster.outages:
         raise PolicyError(
-            "policy: preemption that takes time, or suspends, knows no outages; use mode requeue"
-            " without grace"
+            "policy: preemption that takes time, or suspends, knows no outages; set"
+            " preemption.grace_s=0 and preemption.mode=requeue"
         )
     if (slow or kept) and (
         base.rules.shares or policy.placement in (Placement.FGD, Placement.DOT_PRODUCT)
     ):
         raise PolicyError(
             "policy: preemption that takes time, or suspends, knows whole GPUs only, and no"
-            " placement by score; use mode requeue without grace"
+            " placement by score; set preemption.grace_s=0 and preemption.mode=requeue"
         )
     if kept and (jobs.exclusive > 0).any():
         raise PolicyError("policy: suspended jobs share their nodes; no job can be exclusive")
