@@ -117,9 +117,10 @@ class Statement:
 
     @property
     def final(self) -> bool:
-        """Whether every day of it is closed, priced in full, and proved by the identity."""
+        """Whether the month is over, every day of it closed, priced in full, and proved."""
+        over = self.window == self.month.window(self.window.time_zone)
         closed = self.closed_days == self.days
-        return closed and self.proved and not self.unpriced_gpu_hours
+        return over and closed and self.proved and not self.unpriced_gpu_hours
 
     @property
     def statement_id(self) -> str:

@@ -10,9 +10,11 @@ import pytest
 from analytics.adjustments import Adjustment, decide, put_adjustment
 from analytics.currency_rates import CurrencyRate, load_rates
 from analytics.errors import PriceError, ReportError, StatementError, WindowError
+from analytics.ledger import ensure_built
 from analytics.ledger.closing import close_day
 from analytics.months import Month
 from analytics.overhead import Overhead, load_overhead
+from analytics.prices import Price, load_prices
 from analytics.reports import cost_report
 from analytics.statements import Asked, statement_of, statements
 from analytics.who_pays import Unallocated, put_unallocated
@@ -52,9 +54,11 @@ def adjust(site, team, amount, *, approve=True, **more):
             decide(work, found.adjustment_id, approve=True, actor="bob", at=NOW)
 
 
+COINS = {"USD": CENT, "KRW": Decimal(1), "KWD": Decimal("0.001")}
+
+
 @pytest.mark.parametrize("rule", list(Unallocated))
-@pytest.mark.parametrize("currency", ["USD", "KRW", "KWD"])
-def test_all_statements_add_up_to_the_fleet_to_the_last_coin(site3, rule, currency):
+def test_all_statements_add_up_to_the_fleet_to_the_last_coin(site3, rule):
     with site3.store.work() as work:
         put_unallocated(work, rule, since=EPOCH, actor="ada")
         rates = [
@@ -69,9 +73,13 @@ def test_all_statements_add_up_to_the_fleet_to_the_last_coin(site3, rule, curren
         ]
         load_overhead(work, rows, at=NOW, actor="ada")
     adjust(site3, "A", "-0.37")
+    for currency, coin in COINS.items():
+        add_up(site3, currency, coin)
+
+
+def add_up(site3, currency, coin):
     found = bills(site3, currency=currency)
     report = cost_report(site3.store, OCTOBER.window(), ("team",), currency=currency)
-    coin = {"USD": CENT, "KRW": Decimal(1), "KWD": Decimal("0.001")}[currency]
     assert sum(s.gpu_time for s in found) == found[0].fleet_gpu_time
     assert abs(found[0].fleet_gpu_time - report.total["cost"]) <= coin / 2
     for nth, share in enumerate(("cost", "even", "held")):
@@ -177,28 +185,52 @@ def test_currencies_are_not_mixed_in_a_statement(site3):
         bills(site3, currency="EUR")
 
 
-def test_a_statement_of_closed_days_says_the_same_whatever_comes_later(site):
-    site.hours = 24 * 31
+def test_a_statement_of_closed_days_says_the_same_whatever_is_loaded_later(site):
+    site.hours = 24
     site.node(gpus=1, since=-96).known(-96).price("1.00").team("A", account="lab")
-    site.run(gpus=1, since=-96, until=24 * 27, util=0.5)
+    site.run(gpus=1, since=-96, until=20)
     site.save()
-    from analytics.ledger import ensure_built
-
-    ensure_built(site.store, OCTOBER.window())
-    for day in range(31):
-        close_day(site.store, "c", OCTOBER.first + timedelta(days=day), actor="ada", now=NOW)
-    first = statement_of(site.store, "A", Asked(OCTOBER), now=NOW)
-    assert first.final
-    assert (first.closed_days, first.total) == (31, Decimal("744.00"))
-    from analytics.prices import Price, load_prices
-
+    asked, now = Asked(OCTOBER), datetime(2026, 10, 3, tzinfo=UTC)
+    ensure_built(site.store, asked.window(now))
+    for nth in range(2):
+        day = OCTOBER.first + timedelta(days=nth)
+        close_day(site.store, "c", day, actor="ada", now=NOW, least_coverage=Decimal(0))
+    first = statement_of(site.store, "A", asked, now=now)
+    assert (first.closed_days, first.days, first.total) == (2, 2, Decimal("48.00"))
+    assert not first.final, "the month goes on"
     dearer = Price(gpu_model="h100", amount=Decimal(9), currency="USD", kind="contracted",
                    source="test")  # fmt: skip
     with site.store.work() as work:
         load_prices(work, [dearer], at=NOW + timedelta(days=1), actor="ada")
-    ensure_built(site.store, OCTOBER.window())
-    later = statement_of(site.store, "A", Asked(OCTOBER), now=NOW + timedelta(days=2))
+    ensure_built(site.store, asked.window(now))
+    later = statement_of(site.store, "A", asked, now=now)
     assert later.statement_id == first.statement_id
+
+
+def test_a_statement_is_final_when_every_day_of_the_month_is_closed(site):
+    site.hours = 24
+    site.node(gpus=1, until=24).known().price("1.00").team("A", account="lab")
+    site.run(gpus=1, util=1.0)
+    site.built()
+    days = [OCTOBER.first + timedelta(days=nth) for nth in range(31)]
+    hashes = ("ledger_hash", "price_hash", "org_hash", "rules_version")
+    row = {"cluster": "c", "closed_at": NOW, "closed_by": "ada", "coverage_ratio": Decimal(1)}
+    row |= dict.fromkeys(hashes, "x")
+    with site.store.work() as work:
+        work.append("closed_day", {"day": days} | {k: [v] * 31 for k, v in row.items()})
+    a = bills(site)[0]
+    assert (a.closed_days, a.days, a.final) == (31, 31, True)
+    with site.store.work() as work:
+        work.execute("UPDATE closed_day SET reopened_at = ? WHERE day = ?", [NOW, days[30]])
+    a = bills(site)[0]
+    assert (a.closed_days, a.final) == (30, False)
+    with site.store.work() as work:
+        work.execute("UPDATE closed_day SET reopened_at = NULL")
+        for table in ("ledger_hour", "ledger_holder_hour"):
+            work.execute(f"DELETE FROM {table} WHERE hour = ?", [site.window.since])
+    a = bills(site)[0]
+    assert not a.final
+    assert "what is posted and what is installed differ" in a.remarks[-1]
 
 
 def test_the_rules_that_changed_within_the_month_are_told_with_their_dates(site3):
