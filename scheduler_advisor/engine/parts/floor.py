@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scheduler_advisor.engine.cluster import Cluster
@@ -43,12 +44,14 @@ class Gpu:
 
 @dataclass(slots=True)
 class Machine:
-    """One node. `down` counts outages that hold it."""
+    """One node. `down` counts outages that hold it. `island`: GPUs of one NVLink island, where
+    they are taken island by island; 0: in their order."""
 
     gpus: list[Gpu]
     cpu: int
     mem: int
     profiles: tuple[Profile, ...]
+    island: int = 0
     tasks: int = 0
     down: int = 0
 
@@ -78,24 +81,27 @@ class Piece:
 Floor = list[Machine]
 
 
-def empty_floor(cluster: Cluster) -> Floor:
-    """All machines with nothing on them."""
+def empty_floor(cluster: Cluster, islands: Sequence[int] | None = None) -> Floor:
+    """All machines with nothing on them; `islands` by node."""
     return [
         Machine(
             [Gpu() for _ in range(int(cluster.gpus[node]))],
             int(cluster.cpu_milli[node]),
             int(cluster.mem_mib[node]),
             profiles_of(cluster.gpu_model[node]),
+            0 if islands is None else islands[node],
         )
         for node in range(len(cluster))
     ]
 
 
 def take_whole(floor: Floor, node: int, job: int, count: int, cpu: int, mem: int) -> Piece:
-    """The lowest free GPUs, those without slices first."""
+    """The lowest free GPUs, those without slices first; or island by island."""
     machine = floor[node]
     free = [at for at, gpu in enumerate(machine.gpus) if gpu.free]
     chosen = sorted(free, key=lambda at: (bool(machine.gpus[at].cuts), at))[:count]
+    if machine.island:
+        chosen = by_island(free, machine.island, count)
     recut = False
     for at in chosen:
         recut = recut or bool(machine.gpus[at].cuts)
@@ -103,6 +109,24 @@ def take_whole(floor: Floor, node: int, job: int, count: int, cpu: int, mem: int
         machine.gpus[at].whole = job
     _hold(machine, cpu, mem, 1)
     return Piece(node, tuple(sorted(chosen)), cpu, mem, recut=recut)
+
+
+def by_island(free: Sequence[int], size: int, count: int) -> list[int]:
+    """The island with the least free GPUs that has enough of them, else the emptiest islands in
+    turn; ties: the lowest."""
+    islands: dict[int, list[int]] = {}
+    for gpu in free:
+        islands.setdefault(gpu // size, []).append(gpu)
+    chosen: list[int] = []
+    while len(chosen) < count and islands:
+        left = count - len(chosen)
+        enough = [one for one, gpus in islands.items() if len(gpus) >= left]
+        if enough:
+            one = min(enough, key=lambda at: (len(islands[at]), at))
+        else:
+            one = min(islands, key=lambda at: (-len(islands[at]), at))
+        chosen += islands.pop(one)[:left]
+    return chosen
 
 
 def take_share(

@@ -22,9 +22,10 @@ from scheduler_advisor.engine.parts.floor import Piece, empty_floor
 from scheduler_advisor.engine.parts.fluid_speed import Speeds
 from scheduler_advisor.engine.parts.levels import tree_of
 from scheduler_advisor.engine.parts.mig import WHOLE
+from scheduler_advisor.engine.parts.places import islands_of
 from scheduler_advisor.engine.parts.runner import Runner
 from scheduler_advisor.engine.parts.settings import Elastic
-from scheduler_advisor.engine.policy import Backfill, Policy
+from scheduler_advisor.engine.policy import Backfill, Placement, Policy
 
 NEVER = 1 << 62
 
@@ -44,7 +45,9 @@ class Fluid:
     ) -> None:
         self.jobs, self.cluster, self.policy = jobs, cluster, policy
         self.key = queue_key
-        self.floor, self.tree = empty_floor(cluster), tree_of(cluster)
+        by_network = policy.placement is Placement.TOPOLOGY
+        islands = islands_of(cluster).tolist() if by_network else None
+        self.floor, self.tree = empty_floor(cluster, islands), tree_of(cluster)
         size = len(jobs)
         kind = policy.sharing.kind
         self.asks = [ask_of(jobs, job, nodes[job], kind, needs[job]) for job in range(size)]

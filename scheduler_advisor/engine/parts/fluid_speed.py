@@ -95,7 +95,7 @@ class Speeds:
         ask = runner.ask
         shape = (runner.tasks, ask.gpus, ask.rest, ask.cpu, ask.mem, ask.nodes, ask.need)
         if shape not in self._best:
-            floor = empty_floor(self._cluster)
+            floor = empty_floor(self._cluster, self._islands)
             by_network = self._policy.with_values({"placement": Placement.TOPOLOGY.value})
             pieces = place(floor, ask, runner.tasks, by_network, self._tree)
             self._best[shape] = 0.0 if pieces is None else self._allreduce(pieces)

@@ -48,6 +48,7 @@ def drawn(seed, outages=True):
         rack=[f"r{one}" for one in draw.integers(0, 2, nodes)],
         gpu_model=draw.choice(["H100", "V100"], nodes).tolist(),
         outages=tuple(away),
+        island_gpus=draw.choice([0, 2, 4], nodes).tolist() if draw.random() < 0.5 else None,
     )
     run = draw.integers(1, 40, count)
     jobs = Jobs.build(
