@@ -19,11 +19,14 @@ from scheduler_advisor.engine import (
     Policy,
     Reservation,
     Scope,
+    Ties,
     simulate,
 )
 from scheduler_advisor.engine.ledger import CLASSES, sample_ledger
+from scheduler_advisor.engine.packing import PackPolicy, pack
 from scheduler_advisor.engine.reference_scored import scoring_of
 from scheduler_advisor.engine.reference_world import Held, Need, Space, jobs_of
+from scheduler_advisor.readers.pods import read_pack_nodes, read_pods
 from scheduler_advisor.replay_detail import detailed, max_min
 
 
@@ -190,6 +193,60 @@ def test_details_of_a_replay_add_up():
     assert 0 < told["shares"]["jain_index"] <= 1
     assert 0 <= told["shares"]["deviation_ratio"] < 1
     assert max(told["series"]["gpus_by_class"]["held"]) <= 18
+
+
+@pytest.fixture
+def openb(shared_data):
+    """The pods as jobs that arrive one a second and never end, and the nodes with GPUs."""
+    folder = shared_data / "traces" / "openb"
+    pods = read_pods(folder / "openb_pod_list_default.csv")
+    nodes = read_pack_nodes(folder / "openb_node_list_gpu_node.csv")
+    count = len(pods)
+    whole = (pods.gpus > 0) & (pods.gpu_milli == 1000)
+    jobs = Jobs.build(
+        submit=np.zeros(count, int),
+        eligible=2 + np.arange(count),  # at 0 and 1 nothing runs
+        run=np.full(count, 10**6),
+        gpus=np.where(whole, pods.gpus, 0),
+        tasks=np.ones(count, int),
+        gpus_per_task=np.where(whole, pods.gpus, 0),
+        gpu_milli=np.where(whole, 0, np.where(pods.gpus > 0, pods.gpu_milli, 0)),
+        cpu_milli=pods.cpu_milli,
+        mem_mib=pods.mem_mib,
+        gpu_models=list(pods.gpu_models),
+    )
+    cluster = Cluster.build(
+        gpus=nodes.gpus,
+        names=nodes.name,
+        cpu_milli=nodes.cpu_milli,
+        mem_mib=nodes.mem_mib,
+        gpu_model=nodes.gpu_model,
+    )
+    return pods, nodes, jobs, cluster
+
+
+def test_f_of_the_empty_openb_cluster_is_the_published_one(openb):
+    """866,232.55 milli-GPU, against the typical tasks of the pods replayed as jobs."""
+    _, _, jobs, cluster = openb
+    samples = sample_ledger(simulate(jobs, cluster, Policy(backfill=Backfill.GREEDY)), 2)
+    assert samples.at[0] == 0
+    assert samples.milli[0].sum() == 6_212_000
+    assert round(float(samples.fragmentation_milli[0]), 2) == 866_232.55
+
+
+@pytest.mark.parametrize("ties", ["name", "most-packed"])
+@pytest.mark.parametrize("score", ["fgd", "dot-product"])
+def test_in_time_pods_that_never_end_go_where_place_only_packing_puts_them(openb, score, ties):
+    pods, nodes, jobs, cluster = openb
+    packed = pack(pods, nodes, PackPolicy.named(score, ties))
+    policy = Policy(placement=Placement(score), placement_ties=Ties(ties), backfill=Backfill.GREEDY)
+    outcome = simulate(jobs, cluster, policy)
+    first = np.where(outcome.start < 10**6, outcome.start, 0)  # before the first end
+    there = (outcome.starts > 0) & (first == jobs.eligible)
+    ours = [cluster.names[node] for node in outcome.place_node[outcome.place_start].tolist()]
+    theirs = [packed.nodes.name[node] if node >= 0 else None for node in packed.node.tolist()]
+    assert [name if here else None for name, here in zip(ours, there, strict=True)] == theirs
+    assert sum(name is not None for name in theirs) > 7_000
 
 
 def test_fair_parts_are_equal_and_nobody_gets_more_than_wanted():
