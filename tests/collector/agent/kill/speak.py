@@ -14,7 +14,7 @@ from collector.agent.run import Agent, AgentSettings
 from collector.agent.schedule import Intervals
 
 server, state, scenario, book = sys.argv[1:5]
-often = Intervals(0.1, 0.1, 0.1, 0.1, 5.0)
+often = Intervals(0.2, 0.2, 0.2, 0.2, 5.0)
 reader = ReaderSettings(kind="scenario", path=scenario, intervals=often)
 settings = AgentSettings(
     server, Path(state), cluster="c", node="n1", listen=("127.0.0.1", 0), reader=reader
