@@ -1,4 +1,6 @@
-"""What a service spends on the batches of a fleet: `python benchmarks/ingest_load.py [NODES] [RATE]`.
+"""What a service spends on the batches of a fleet.
+
+`python benchmarks/ingest_load.py [NODES] [RATE]`
 
 Starts a service over an empty store, makes the batches of NODES nodes of eight GPUs (a holder per
 GPU), sends RATE of them a second for half a minute, and prints the CPU time of the service.
@@ -13,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -21,6 +23,7 @@ import httpx
 from collector.agent.batch import Batch
 from collector.agent.tables import APPENDED
 from collector.telemetry.rows import micros
+from unstrand.clock import utc_now
 
 GPUS, STEP_S, SECONDS = 8, 15.0, 30
 TEXT = {"gpu_uuid", "mig_uuid", "run_id", "status"}
@@ -96,7 +99,7 @@ async def send(url: str, batches: list[bytes], rate: float) -> list[float]:
 def main(nodes: int, rate: float) -> None:
     """Run it."""
     count = round(rate * SECONDS)
-    start = datetime.now(UTC) - timedelta(seconds=STEP_S * (count // nodes + 1))
+    start = utc_now() - timedelta(seconds=STEP_S * (count // nodes + 1))
     batches = [
         batch(
             number % nodes, number // nodes, start + timedelta(seconds=STEP_S * (number // nodes))
