@@ -16,7 +16,7 @@ CONSERVATIVE = Policy(backfill=Backfill.CONSERVATIVE)
 def warm(say: Callable[[str], None]) -> None:
     """Runs every driver once, so that its compiled code is in the cache; `say` hears of each.
 
-    About two minutes of CPU on an empty cache, half a second otherwise.
+    About four minutes of CPU on an empty cache, half a second otherwise.
     """
     jobs = Jobs.build(submit=[0, 0, 1], run=[2, 1, 1], gpus=[1, 2, 1])
     for name, nodes, policy in (
