@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.ledger.broken import Breakage
+from analytics.ledger.kernel import lookup as d
 from analytics.ledger.kernel import measure as m
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.settings import LedgerSettings
@@ -100,14 +101,14 @@ def _suspect_absent(rows: Array, gang: Array) -> None:
     rows[:, 6] = np.where(absent, rows[:, 2], 0)
 
 
-def _batches(source: Source, ordered: bool) -> Iterator[m.Batch]:
+def _batches(source: Source, ordered: bool) -> Iterator[d.Batch]:
     day = 86_400_000_000
     near = [source.cluster, from_us(source.since - day), from_us(source.until + day)]
     reach = int(float(source.work.value(_WIDEST_STEP, near)) * 2e6)
     span = [from_us(source.since - 2 * reach - 1), from_us(source.until + reach)]
     params = [source.cluster, *span]
     for rows in source.work.batches(_SAMPLES + (_SORTED if ordered else ""), params):
-        batch = m.Batch(*(_column(rows.column(name)) for name in m.Batch._fields))
+        batch = d.Batch(*(_column(rows.column(name)) for name in d.Batch._fields))
         yield _silenced(batch, source.broken)
 
 
@@ -116,7 +117,7 @@ def _column(column: pa.Array) -> Array:
     return values.view(np.int64) if values.dtype == np.uint64 else values
 
 
-def _silenced(batch: m.Batch, broken: list[tuple[int, Breakage]]) -> m.Batch:
+def _silenced(batch: d.Batch, broken: list[tuple[int, Breakage]]) -> d.Batch:
     """Without what a GPU says of itself while it is broken."""
     util = batch.util
     for unit, b in broken:
@@ -130,49 +131,49 @@ def _silenced(batch: m.Batch, broken: list[tuple[int, Breakage]]) -> m.Batch:
 def _read(source: Source, spans: Array, *, ordered: bool) -> Array | None:
     """Rows of `kernel.measure`; None = a device's samples are not in order of time."""
     index = np.zeros(1 << (2 * spans.shape[0]).bit_length(), np.int64)
-    m.index_spans(spans, index)
+    d.index_spans(spans, index)
     settings = source.settings
     floors = (settings.hang_occupied_ratio, settings.hang_sm_ratio, settings.hang_link_bytes_per_s)
     tables = m.Tables(
-        spans, index, *_room(np.zeros((0, m.DEVICE_COLUMNS), np.int64), 1 << 12),
-        np.empty((2 * spans.shape[0] + 4096, m.OUT_COLUMNS), np.int64),
+        spans, index, *_room(np.zeros((0, d.DEVICE_COLUMNS), np.int64), 1 << 12),
+        np.empty((2 * spans.shape[0] + 4096, d.OUT_COLUMNS), np.int64),
         np.array(floors, np.float64),
     )  # fmt: skip
     at = np.array([0, 0, 0, 0, int(ordered)], np.int64)
     found, backward = [], False
     for batch in _batches(source, ordered):
-        at[m.M_NEXT] = 0
+        at[d.M_NEXT] = 0
         while not backward:
             stopped = m.measure(batch, tables, at)
-            if stopped == m.DONE:
+            if stopped == d.DONE:
                 break
-            if stopped == m.CROWDED:
+            if stopped == d.CROWDED:
                 devices, table = _room(tables.devices, 4 * tables.devices.shape[0])
                 tables = tables._replace(devices=devices, table=table)
-            elif stopped == m.FULL:
-                found.append(tables.out[: at[m.M_OUT]].copy())
-                at[m.M_OUT] = 0
+            elif stopped == d.FULL:
+                found.append(tables.out[: at[d.M_OUT]].copy())
+                at[d.M_OUT] = 0
             else:
                 backward = True  # the rest is read to its end, for nothing
     if backward:
         return None
-    last = _last(tables.devices[: at[m.M_DEVICES]], spans)
-    return np.concatenate([*found, tables.out[: at[m.M_OUT]], last])
+    last = _last(tables.devices[: at[d.M_DEVICES]], spans)
+    return np.concatenate([*found, tables.out[: at[d.M_OUT]], last])
 
 
 def _room(devices: Array, size: int) -> tuple[Array, Array]:
     """The same devices in a larger table, and its index."""
     known = devices.shape[0]
-    larger = np.zeros((size, m.DEVICE_COLUMNS), np.int64)
+    larger = np.zeros((size, d.DEVICE_COLUMNS), np.int64)
     larger[:known] = devices
     table = np.zeros(4 * size, np.int64)
-    m.enter(larger, known, table)
+    d.enter(larger, known, table)
     return larger, table
 
 
 def _last(devices: Array, spans: Array) -> Array:
     """What devices measured of the span that they are still in."""
-    place = np.flatnonzero(devices[:, m.V_SPAN] >= 0)
+    place = np.flatnonzero(devices[:, d.V_SPAN] >= 0)
     mine = devices[place]
-    amounts = mine[:, [m.V_TIME, m.V_ACTIVE, m.V_HANG, m.V_PEAK, m.V_PROCESSES]]
-    return np.column_stack([spans[mine[:, m.V_SPAN], m.S_PART], place, amounts])
+    amounts = mine[:, [d.V_TIME, d.V_ACTIVE, d.V_HANG, d.V_PEAK, d.V_PROCESSES]]
+    return np.column_stack([spans[mine[:, d.V_SPAN], d.S_PART], place, amounts])

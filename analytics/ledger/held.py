@@ -183,7 +183,7 @@ def _resolve_gpu(
 
 
 def _together(pieces: list[Piece]) -> list[Piece]:
-    """Pieces of one GPU without overlaps of one run on one instance, knowing who is alone there."""
+    """Pieces of one GPU without overlaps of a run on an instance, knowing who is alone there."""
     units: dict[str | None, list[Piece]] = defaultdict(list)
     for piece in pieces:
         units[piece.mig].append(piece)
@@ -233,8 +233,7 @@ def _union(pieces: list[Piece]) -> list[tuple[int, int]]:
 
 
 def _unnamed(allocations: list[Allocation]) -> Iterator[Allocation]:
-    """Unnamed allocations, less the GPUs that another source names for the same run at that
-    time."""
+    """Unnamed allocations, less the GPUs that another source names for the run at that time."""
     named: dict[str, list[Allocation]] = defaultdict(list)
     for a in allocations:
         if a.gpu_uuid is not None:

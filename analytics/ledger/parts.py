@@ -11,7 +11,7 @@ from analytics.ledger.boardpower import idle_floors
 from analytics.ledger.broken import Breakage
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.frame import Frame
-from analytics.ledger.kernel import measure as m
+from analytics.ledger.kernel import lookup as d
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.piececolumns import PieceColumns, columns_of
 from analytics.ledger.settings import LedgerSettings
@@ -76,9 +76,9 @@ def _keys(frame: Frame, columns: PieceColumns) -> list[Array]:
     whole = speaks & (columns.gpu < 0)
     sole = whole & _all_of_it(fleet, columns, frame.held.per_gpu)
     return [
-        np.where(speaks & (columns.gpu >= 0) & (columns.alone > 0), unit ^ m.GPU, 0),
-        np.where(whole, node ^ (run >> 1) ^ m.RUN, 0),
-        np.where(sole, node ^ m.NODE, 0),
+        np.where(speaks & (columns.gpu >= 0) & (columns.alone > 0), unit ^ d.GPU, 0),
+        np.where(whole, node ^ (run >> 1) ^ d.RUN, 0),
+        np.where(sole, node ^ d.NODE, 0),
     ]
 
 
@@ -112,11 +112,11 @@ def _spans(
         named = np.full(part.shape[0], way == 0, np.int64)
         tables.append(np.column_stack([key[part], t0[part], t1[part], part, power, named]))
     table = np.concatenate([np.zeros((0, 6), np.int64), *tables])
-    table = table[np.lexsort((table[:, m.S_PART], table[:, m.S_T0], table[:, m.S_KEY]))]
+    table = table[np.lexsort((table[:, d.S_PART], table[:, d.S_T0], table[:, d.S_KEY]))]
     # Two pools of one node under one run: samples do not tell them apart, the first one has them.
     keep = np.ones(table.shape[0], np.bool_)
-    same = table[1:, m.S_KEY] == table[:-1, m.S_KEY]
-    keep[1:] = ~same | (table[1:, m.S_T0] >= table[:-1, m.S_T1])
+    same = table[1:, d.S_KEY] == table[:-1, d.S_KEY]
+    keep[1:] = ~same | (table[1:, d.S_T0] >= table[:-1, d.S_T1])
     return Spans(table[keep])
 
 
