@@ -51,7 +51,7 @@ def remove(ranks: Ranks, rank: int) -> None:
 
 @leaf
 def holds(ranks: Ranks, rank: int) -> bool:
-    return (ranks.low[rank >> 6] >> (rank & 63)) & 1 != 0  # type: ignore[no-any-return]
+    return (ranks.low[rank >> 6] >> (rank & 63)) & 1 != 0
 
 
 @leaf
