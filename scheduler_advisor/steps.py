@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -87,8 +88,9 @@ def replay_advice(
     if isinstance(loaded, Replayed):
         return loaded
     diagnosis = diagnose(loaded, goals)
-    calibration = calibrate(loaded, watch)
-    found = search_and_bound(calibration, goals, watch)
+    with _working(loaded.past, watch) as working:
+        calibration = calibrate(loaded, working)
+        found = search_and_bound(calibration, goals, working)
     return Replayed(
         cluster=cluster, calibration=calibration, diagnosis=diagnosis, found=found,
         target=target_of(loaded.past.cluster, loaded.settings),
@@ -132,7 +134,7 @@ def calibrate(loaded: Loaded, watch: Watch | None = None) -> Calibration:
     """Step 3: the policy in force, and how well its replay repeats what happened."""
     watch = watch or Watch()
     return calibrated(
-        loaded.past, loaded.settings, workers=_workers(loaded.past, watch),
+        loaded.past, loaded.settings, workers=watch.workers,
         progress=lambda done, total: watch.progress("calibrate", done, total),
         cancelled=watch.cancelled,
     )  # fmt: skip
@@ -144,7 +146,7 @@ def search_and_bound(calibration: Calibration, goals: Goals, watch: Watch | None
     error = calibration.found.blocked_error if calibration.found else 1.0
     return searched(
         calibration.past, calibration.policy, goals, input_error=error, thorough=watch.thorough,
-        workers=_workers(calibration.past, watch), progress=watch.progress,
+        workers=watch.workers, progress=watch.progress,
         cancelled=watch.cancelled,
     )  # fmt: skip
 
@@ -186,10 +188,14 @@ def replay_all(
     return [replay_advice(store, window, goals, name, watch) for name in names]
 
 
-def _workers(past: Past, watch: Watch) -> Workers:
-    if watch.workers is not None:
-        return watch.workers
-    return Inline() if len(past.jobs) * 20 < SMALL else Processes(2)
+@contextmanager
+def _working(past: Past, watch: Watch) -> Iterator[Watch]:
+    """The watch with workers: those given, else here, or processes that end with the block."""
+    if watch.workers is not None or len(past.jobs) * 20 < SMALL:
+        yield replace(watch, workers=watch.workers or Inline())
+        return
+    with Processes(2) as processes:
+        yield replace(watch, workers=processes)
 
 
 def _withheld(cluster: str, reason: str, **params: float | str) -> Replayed:

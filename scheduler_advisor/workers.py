@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scheduler_advisor.errors import AdvisorError
+
+if TYPE_CHECKING:
+    from scheduler_advisor.crew import Crew
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -52,13 +55,26 @@ class Inline:
 
 
 class Processes:
-    """In processes of this machine, which end with the iteration.
+    """In processes of this machine, which stay until the block or `close` ends them.
 
     The input travels once to each process; a process that dies ends the work with AdvisorError.
     """
 
     def __init__(self, count: int = 2) -> None:
         self._count = count
+        self._crew: Crew | None = None
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes; safe to call twice."""
+        crew, self._crew = self._crew, None
+        if crew is not None:
+            crew.close()
 
     def each(
         self,
@@ -70,8 +86,6 @@ class Processes:
         """See `Workers`."""
         from scheduler_advisor.crew import Crew
 
-        crew = Crew(min(self._count, max(len(items), 1)))
-        try:
-            yield from crew.each(held, work, items, cancelled)
-        finally:
-            crew.close()
+        if self._crew is None:
+            self._crew = Crew(self._count)
+        return self._crew.each(held, work, items, cancelled)

@@ -27,8 +27,8 @@ def calibrated_lines(source: ReplaySource, *, as_json: bool, language: str) -> I
     """The calibration for people, or as one JSON document."""
     past, settings = _past(source)
     words = Words(language)
-    workers = Inline() if len(past.jobs) < FEW else Processes(2)
-    with counting() as tell:
+    with counting() as tell, Processes(2) as processes:
+        workers = Inline() if len(past.jobs) < FEW else processes
         found = calibrate(
             past, settings, workers=workers,
             progress=lambda done, total: tell("policies", done, total),

@@ -114,10 +114,11 @@ def test_work_of_one_does_not_wait_for_that_of_another():
 
 
 def test_an_error_of_a_process_is_the_callers_and_a_dead_one_is_told():
-    with pytest.raises(TypeError):
-        list(Processes(1).each("a", operator.add, [1]))
-    with pytest.raises(AdvisorError, match="died"):
-        list(Processes(1).each(os._exit, operator.call, [3]))
-    with pytest.raises(CancelledError):
-        list(Processes(1).each("a", operator.add, ["b"], lambda: True))
-    assert list(Processes(1).each("a", operator.add, ["b"])) == [("b", "ab")]
+    with Processes(1) as processes:
+        with pytest.raises(TypeError):
+            list(processes.each("a", operator.add, [1]))
+        with pytest.raises(AdvisorError, match="died"):
+            list(processes.each(os._exit, operator.call, [3]))
+        with pytest.raises(CancelledError):
+            list(processes.each("a", operator.add, ["b"], lambda: True))
+        assert list(processes.each("a", operator.add, ["b"])) == [("b", "ab")]
