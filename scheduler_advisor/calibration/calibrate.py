@@ -22,6 +22,7 @@ BACKFILLS = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY, Backfill.CONSERVATIV
 ORDERS = (Order.FIFO, Order.PRIORITY, Order.LARGEST_FIRST, Order.SJF_LIMIT)
 PLACEMENTS = (Placement.BEST_FIT, Placement.FIRST_FIT, Placement.WORST_FIT, Placement.CONSOLIDATE)
 AS_NEAR = 1.1  # most sites serve first come, first served: a tenth is no evidence against it
+PLANNED = 40_000  # jobs up to which a plan for all of them is tried
 PLACED = 6  # the best of order and backfill, each tried with every placement
 DEEP_QUEUE = 300  # mean queue from which a rebuilt plan costs minutes and repeats no real scheduler
 
@@ -134,7 +135,7 @@ def _policies(past: Past) -> list[Policy]:
         if order is not Order.PRIORITY or varied
         for backfill in BACKFILLS
         if backfill is not Backfill.CONSERVATIVE
-        or (mean_queue < DEEP_QUEUE and order is Order.FIFO)
+        or (mean_queue < DEEP_QUEUE and order is Order.FIFO and len(past.jobs) <= PLANNED)
     ]
 
 
