@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 DEMO_PORT ?= 8501
 
-.PHONY: setup demo test check prove bench lock format clean
+.PHONY: setup warm demo test check prove bench lock format clean
 
 setup: $(VENV)/.ready
 
@@ -17,18 +17,22 @@ $(VENV)/.ready: locks/dev.txt pyproject.toml Makefile
 	@echo "setup: installing the locked packages" >&2
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip sync --quiet --require-hashes locks/dev.txt
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m unstrand.warm
+	@$(BIN)/python -m unstrand.warm ledger
 	@touch $@
+
+# The simulator's kernels: minutes of CPU once; a service compiles them by itself, beside its work.
+warm: setup
+	@$(BIN)/python -m unstrand.warm simulator
 
 demo: setup
 	$(BIN)/unstrand demo --port $(DEMO_PORT)
 
 # The README's test command.
-test: setup
-	$(BIN)/python -m pytest
+test: warm
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # What every commit passes: format, lint, types, import rules, fast tests.
-check: setup
+check: warm
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -36,7 +40,7 @@ check: setup
 	$(BIN)/python -m pytest -q -m "not real and not slow"
 
 # The long proofs; figures with the commit go to docs/proofs/.
-prove: setup
+prove: warm
 	UNSTRAND_PROVE=1 $(BIN)/python -m pytest -q -m prove
 
 format: setup

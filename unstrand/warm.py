@@ -1,23 +1,79 @@
-"""What `make setup` does last: the kernels are compiled once, so that no page waits for them."""
+"""Kernels are compiled once per machine, before somebody waits for them.
+
+`make setup` compiles the ledger's, which every page needs; `make test` the simulator's too. A
+service whose simulator is not compiled yet does that beside its work, at low priority.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
+import os
+import signal
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import scheduler_advisor
+
+_ENGINE = Path(scheduler_advisor.__file__).with_name("engine")
+_POLITE = 10
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+_STOPPED_WITHIN_S = 10.0
 
 
-def main() -> None:
-    """Compiles or loads; where no cache can be written, the first use compiles instead."""
-    _say("setup: compiling the kernels once (one and a half minutes of CPU)")
+def main(parts: list[str]) -> None:
+    """Compiles or loads ``ledger``, ``simulator`` or both; where no cache can be written, the
+    first use compiles instead. ``beside``: politely, and no longer than the parent lives."""
+    if "beside" in parts:
+        os.nice(_POLITE)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     try:
-        from analytics import ledger  # numba looks for its cache folder here
+        if "ledger" in parts:
+            _say("setup: compiling the ledger's kernels once (half a minute of CPU)")
+            from analytics import ledger  # numba looks for its cache folder here
 
-        ledger.warm()
-        from scheduler_advisor import engine
+            ledger.warm()
+        if "simulator" in parts and not simulator_is_warm():
+            _say("setup: compiling the simulator once (four minutes of CPU)")
+            from scheduler_advisor import engine
 
-        engine.warm(lambda line: _say(f"setup: {line}"))
+            engine.warm(lambda line: _say(f"setup: {line}"))
+            _mark().touch()
     except (OSError, RuntimeError) as error:
         # numba says RuntimeError where it finds no folder to write its cache to.
         _say(f"setup: kernels were not compiled: {error}")
+
+
+def simulator_is_warm() -> bool:
+    """Whether `main` has compiled the simulator as it is now."""
+    return _mark().exists()
+
+
+@contextmanager
+def warmed_beside() -> Iterator[None]:
+    """While the block runs, the simulator is compiled in a process of its own, if it has to be."""
+    if simulator_is_warm():
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-m", "unstrand.warm", "simulator", "beside"])
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(_STOPPED_WITHIN_S)
+
+
+def _mark() -> Path:
+    """A file that says that the sources of the engine, with this compiler, are in the cache."""
+    state = hashlib.sha256(f"{sys.version}{version('numba')}".encode())
+    state.update(os.environ.get("NUMBA_CACHE_DIR", "").encode())
+    for path in sorted(_ENGINE.rglob("*.py")):
+        state.update(path.read_bytes())
+    return _ENGINE / "__pycache__" / f"warm-{state.hexdigest()[:16]}"
 
 
 def _say(line: str) -> None:
@@ -25,4 +81,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or ["ledger", "simulator"])

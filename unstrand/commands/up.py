@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Annotated
 
@@ -37,19 +38,23 @@ def serve_until_signal(settings: Settings) -> None:
     )
     # Here, not above: pages and server take a second to load, and no other command needs them.
     from unstrand.service.run import serve
+    from unstrand.warm import warmed_beside
 
-    def ready(url: str) -> None:
-        typer.echo(f"serving {settings.db} at {url}")
+    with ExitStack() as stack:
 
-    serve(
-        settings.db,
-        host=settings.host,
-        port=settings.port,
-        goals_file=settings.goals,
-        delivery_file=settings.delivery,
-        agent_secret_file=settings.agent_secret,
-        local_cluster=settings.local_cluster or settings.slurm_cluster,
-        slurm_cluster=settings.slurm_cluster,
-        slurm_every=timedelta(seconds=settings.slurm_every_s),
-        on_ready=ready,
-    )
+        def ready(url: str) -> None:
+            typer.echo(f"serving {settings.db} at {url}")
+            stack.enter_context(warmed_beside())
+
+        serve(
+            settings.db,
+            host=settings.host,
+            port=settings.port,
+            goals_file=settings.goals,
+            delivery_file=settings.delivery,
+            agent_secret_file=settings.agent_secret,
+            local_cluster=settings.local_cluster or settings.slurm_cluster,
+            slurm_cluster=settings.slurm_cluster,
+            slurm_every=timedelta(seconds=settings.slurm_every_s),
+            on_ready=ready,
+        )
