@@ -39,8 +39,9 @@ def export(store: Store, day: int, path: Path) -> None:
 COPY (SELECT 'gpu_util_ratio{{gpu="' || pool_key || '-' || slot || '",team="team'
     || ((holder_key - 1) % {ACCOUNTS}) % {TEAMS} || '"}} ' || used / 3.6e9 || ' '
     || epoch(since)::BIGINT + 60 * m - 30
-  FROM (SELECT *, row_number() OVER gpu AS slot FROM ledger_hour WHERE hour >= TIMESTAMP '{begin:%Y-%m-%d}'
-      AND hour < TIMESTAMP '{begin:%Y-%m-%d}' + INTERVAL 1 DAY AND run_key IS NOT NULL
+  FROM (SELECT *, row_number() OVER gpu AS slot FROM ledger_hour
+      WHERE hour >= TIMESTAMP '{begin:%Y-%m-%d}'
+        AND hour < TIMESTAMP '{begin:%Y-%m-%d}' + INTERVAL 1 DAY AND run_key IS NOT NULL
       WINDOW gpu AS (PARTITION BY pool_key, hour ORDER BY holder_key, run_key)),
     range(1, 61) r(m)
   ORDER BY since, m)

@@ -11,7 +11,6 @@ from analytics.ledger.compute import compute
 from analytics.window import HOUR_US, Window
 from collector.store import Work
 
-
 BY_RUN_OR_NODE = ("job", "node")
 """Group keys for which rows by holder will not do."""
 

@@ -23,8 +23,8 @@ def fragmentation_chart(page: Page, hours: Sequence[FragmentedHour]) -> None:
     words = page.words
     zone = ZoneInfo(page.view.zone)
     at = sorted({hour.hour for hour in hours})
-    free = {when: 0.0 for when in at}
-    stuck = {when: 0.0 for when in at}
+    free = dict.fromkeys(at, 0.0)
+    stuck = dict.fromkeys(at, 0.0)
     for hour in hours:
         free[hour.hour] += hour.free_gpu_hours
         stuck[hour.hour] += hour.fragmented_gpu_hours
