@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from analytics.ledger.closing import DEFAULT_COVERAGE, DEFAULT_GRACE, close_day, day_window
 from unstrand.clock import utc_now
-from unstrand.closing import closing_day, ratio
+from unstrand.closing import COVERAGE, GRACE_DAYS, closing_day, ratio
 from unstrand.commands.options import By, Db, Server
 from unstrand.commands.progress import working
 from unstrand.commands.send import send_long
@@ -22,10 +21,10 @@ def close(
     cluster: Annotated[str, typer.Option("--cluster", metavar="NAME")],
     grace_days: Annotated[
         int, typer.Option("--grace-days", min=0, help="For facts that come late.")
-    ] = DEFAULT_GRACE.days,
+    ] = GRACE_DAYS,
     coverage: Annotated[
         str, typer.Option("--coverage", metavar="RATIO", help="Below it, the day stays open.")
-    ] = str(DEFAULT_COVERAGE),
+    ] = COVERAGE,
     by: By = None,
     db: Db = None,
     server: Server = None,
@@ -49,6 +48,7 @@ def close(
 def _in_file(body: dict[str, Any], db: Db) -> dict[str, str]:
     # Here, not above: the ledger loads numba, which asking a service does not need.
     from analytics.ledger import ensure_built
+    from analytics.ledger.closing import close_day, day_window
 
     day, least = closing_day(str(body["day"])), ratio(str(body["coverage"]))
     with opened(db) as store:

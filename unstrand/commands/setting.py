@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from analytics.ledger.settings import put_setting, setting_rows
-from analytics.who_pays import put_rule, who_pays_rows
 from collector.store import Work
 from unstrand.clock import utc_now
 from unstrand.commands.change import change
@@ -43,6 +41,10 @@ def list_settings(
     if address is not None:
         rows = ask(address, "settings")
     else:
+        # Here, not above: the ledger loads numba, which asking a service does not need.
+        from analytics.ledger.settings import setting_rows
+        from analytics.who_pays import who_pays_rows
+
         with opened(db) as store, store.work() as work:
             rows = [*setting_rows(work), *who_pays_rows(work, utc_now())]
     print_document({"rows": rows}, chosen(how, as_json), out=out)
@@ -66,6 +68,8 @@ def put(
     actor = by or getpass.getuser()
 
     def write(work: Work) -> dict[str, Any]:
+        from analytics.ledger.settings import put_setting
+
         put_setting(work, key, value, since=since, cluster=cluster, actor=actor, now=utc_now())
         return {}
 
@@ -95,6 +99,8 @@ def who_pays(
     actor = by or getpass.getuser()
 
     def write(work: Work) -> dict[str, Any]:
+        from analytics.who_pays import put_rule
+
         put_rule(work, name, payer, since=since, actor=actor, now=utc_now())
         return {}
 

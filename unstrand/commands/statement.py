@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +24,9 @@ from unstrand.commands.progress import working
 from unstrand.commands.source import ask, opened, server_for
 from unstrand.errors import OutputError
 from unstrand.output import Format, print_document
-from unstrand.statements import StatementWish, made
+
+if TYPE_CHECKING:
+    from unstrand.statements import StatementWish
 
 
 def statement(
@@ -56,6 +58,9 @@ def statement(
     """
     if sum((team is not None, platform, every)) != 1:
         raise typer.BadParameter("name a --team, or say --platform or --all")
+    # Here, not above: the ledger loads numba, which looking up help does not need.
+    from unstrand.statements import StatementWish
+
     wish = StatementWish(
         month=month, team=team, platform=platform, time_zone=time_zone, cluster=cluster,
         currency=currency, language=language, forms=listed(forms),
@@ -77,6 +82,7 @@ def statement(
 def _from_file(wish: StatementWish, db: Path | None) -> list[dict[str, Any]]:
     # Here, not above: the ledger loads numba, which asking a service does not need.
     from analytics.ledger import ensure_built
+    from unstrand.statements import made
 
     asked, now = wish.asked(), utc_now()
     with opened(db) as store:

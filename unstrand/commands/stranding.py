@@ -149,7 +149,9 @@ def _gpus(row: Mapping[str, Any]) -> dict[str, Any]:
     per_hour = timedelta(hours=1) / INSTANT
     return {
         (name[: -len("_hours")] + "s" if name.endswith("gpu_hours") else name): (
-            round(value * per_hour, 6) if name.endswith("gpu_hours") else value
+            round(value * per_hour, 6)
+            if name.endswith("gpu_hours") and value is not None
+            else value
         )
         for name, value in row.items()
         if name != "cost"

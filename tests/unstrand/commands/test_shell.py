@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import typer
 
+from analytics.ledger.closing import DEFAULT_COVERAGE, DEFAULT_GRACE
+from unstrand.closing import COVERAGE, GRACE_DAYS
 from unstrand.commands.app import app
 
 UNSTRAND = Path(sys.executable).with_name("unstrand")
@@ -105,3 +108,7 @@ def test_an_instant_at_the_end_of_the_calendar_is_wrong_usage(cli):
     answer = cli("report", "stranding", "--at", "9999-12-31T23:59:59.9")
     assert answer.code == 2
     assert "after the year 2200" in answer.err
+
+
+def test_what_close_offers_by_default_is_what_closing_takes_by_default():
+    assert (GRACE_DAYS, Decimal(COVERAGE)) == (DEFAULT_GRACE.days, DEFAULT_COVERAGE)
