@@ -28,8 +28,8 @@ def fragmentation_chart(page: Page, hours: Sequence[FragmentedHour]) -> None:
     for hour in hours:
         free[hour.hour] += hour.free_gpu_hours
         stuck[hour.hour] += hour.fragmented_gpu_hours
-    versions = ", ".join(sorted({hour.distribution for hour in hours}))
-    hint = words("stranding.fragmentation_hint", versions=versions)
+    last = max(hours, key=lambda hour: hour.hour).distribution  # it changes with each day
+    hint = words("stranding.fragmentation_hint", last=last)
     show(heading(words("stranding.fragmentation"), hint, after=tag("modelled", words)))
     lines = (
         (words("stranding.free"), free, MUTED),
