@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 
+from unstrand.commands.source import no_answer
 from unstrand.errors import OutputError, ServerAnswerError
 
 _WITHIN_S = 3600.0  # hundreds of gigabytes over a network take so long
@@ -26,9 +27,7 @@ def fetch_file(server: str, path: str, target: Path) -> int:
         _download(f"{server}/api/v1/{path}", draft)
         draft.replace(target)
     except httpx.HTTPError as error:
-        raise ServerAnswerError(
-            f"no answer from {server}: {error}. Is it running? --server URL names another one"
-        ) from error
+        raise no_answer(server, error) from error
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
     finally:

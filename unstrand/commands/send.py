@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from unstrand.commands.source import no_answer
 from unstrand.errors import ServerAnswerError
 
 _ANSWER_WITHIN_S = 120.0
@@ -54,9 +55,7 @@ def _posted(server: str, path: str, within_s: float, **content: Any) -> Any:
         # A proxy of the environment must not see requests for this machine.
         answer = httpx.post(f"{server}/api/v1/{path}", timeout=within_s, trust_env=False, **content)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ServerAnswerError(
-            f"no answer from {server}: {error}. Is it running? --server URL names another one"
-        ) from error
+        raise no_answer(server, error) from error
     try:
         body = answer.json()
     except ValueError as error:

@@ -54,6 +54,13 @@ def held(path: Path) -> ServiceError:
     )
 
 
+def no_answer(server: str, error: Exception) -> ServerAnswerError:
+    """The refusal of a command whose service did not answer."""
+    return ServerAnswerError(
+        f"no answer from {server}: {error}. Is it running? --server URL names another one"
+    )
+
+
 def ask(server: str, path: str, **parameters: Any) -> Any:
     """GET ``/api/v1/<path>`` of the service as JSON; None and empty parameters are left out.
 
@@ -66,9 +73,7 @@ def ask(server: str, path: str, **parameters: Any) -> Any:
             f"{server}/api/v1/{path}", params=given, timeout=_ANSWER_WITHIN_S, trust_env=False
         )
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ServerAnswerError(
-            f"no answer from {server}: {error}. Is it running? --server URL names another one"
-        ) from error
+        raise no_answer(server, error) from error
     if answer.status_code == httpx.codes.OK:
         return _content(server, answer)
     raise ServerAnswerError(_refusal(server, answer))
