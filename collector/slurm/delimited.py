@@ -9,39 +9,47 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from collector.slurm import plain
+from collector.slurm import free_text, plain
 from collector.slurm.refusal import refusal, shown
 
 UNIT_SEPARATOR = "\x1f"
 _DELIMITERS = ("|", UNIT_SEPARATOR, ";", "\t", "^", ",")
-_FREE_TEXT = ("jobname", "name", "comment", "admincomment", "systemcomment", "submitline", "reason")
 _WIDTH = re.compile(r"%-?\d+\Z", re.ASCII)
 _BLOCK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a file may look like: the field that marks a header, and the formats without one."""
+    """What a file may look like: the field that marks a header, and the formats without one.
+
+    ``begun``: the text that the cell under a mark has in every row, where that can be told from
+    free text; without it a line that is too short is never taken for the rest of a name.
+    """
 
     marks: frozenset[str]
     formats: tuple[tuple[str, ...], ...]
     remedy: str
+    begun: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Delimited:
-    """Columns of text by lower-case field name; ``lines[i]`` is the line of row ``i``, from 1."""
+    """Columns of text by lower-case field name; ``lines[i]`` is the line of row ``i``, from 1.
+
+    ``rests``: lines that were taken for the rest of a broken name.
+    """
 
     source: str
     columns: dict[str, pa.Array]
     lines: np.ndarray
+    rests: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -56,7 +64,7 @@ class Delimited:
         """The rows where ``mask`` is true."""
         keep = pa.array(mask)
         columns = {name: column.filter(keep) for name, column in self.columns.items()}
-        return Delimited(self.source, columns, self.lines[mask])
+        return replace(self, columns=columns, lines=self.lines[mask])
 
 
 def fields_of(text: str) -> tuple[str, ...]:
@@ -80,8 +88,15 @@ def read(source: str, data: bytes, layout: Layout) -> Delimited:
     table, odd = _read_regular(data, delimiter, names)
     regular = _line_numbers(len(table), [line for line, _ in odd])
     odd = [(line, text) for line, text in odd if text.strip()]
-    repaired = _repair(source, odd, names, delimiter, layout)
+    cut = None if data.endswith(b"\n") else data.count(b"\n") + 1
+    odd, rests = _rests_of_names(odd, names, delimiter, layout, (number + known, cut))
+    try:
+        repaired = free_text.rows(odd, names, delimiter)
+    except free_text.NoRowError as error:
+        raise refusal(source, error.line, str(error), layout.remedy) from None
     rows = _joined(source, table, regular, repaired, names)
+    free_text.lengthen(rows.columns, rows.lines, names, rests)
+    rows = replace(rows, rests=tuple(line for line, _ in rests))
     return _without_headers(rows, cells)
 
 
@@ -107,7 +122,9 @@ def _format_of(
 ) -> tuple[str, ...]:
     """The header-less format that the first line can be a row of."""
     for names in layout.formats:
-        if len(cells) == len(names) or (len(cells) > len(names) and _free(names) is not None):
+        if len(cells) == len(names) or (
+            len(cells) > len(names) and free_text.place(names) is not None
+        ):
             return names
     raise refusal(
         source,
@@ -121,14 +138,6 @@ def _check_names(source: str, number: int, names: Sequence[str], layout: Layout)
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
         raise refusal(source, number, f"the header names {twice[0]} twice", layout.remedy)
-
-
-def _free(names: Sequence[str]) -> int | None:
-    """The place of the one column that may hold anything, or None (none, or more than one)."""
-    places = [index for index, name in enumerate(names) if name in _FREE_TEXT[:1]]
-    if not places:
-        places = [index for index, name in enumerate(names) if name in _FREE_TEXT]
-    return places[0] if len(places) == 1 else None
 
 
 def _read_regular(
@@ -159,58 +168,24 @@ def _read_regular(
     return table, odd
 
 
+def _rests_of_names(
+    odd: list[tuple[int, str]],
+    names: Sequence[str],
+    delimiter: str,
+    layout: Layout,
+    ends: tuple[int, int | None],
+) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """Odd lines that may be rows, and those that go on with the name of the row before them."""
+    mark = next((index for index, name in enumerate(names) if name in layout.marks), None)
+    if layout.begun is None or mark is None:
+        return odd, []
+    return free_text.parted(odd, names, delimiter, (mark, layout.begun), *ends)
+
+
 def _line_numbers(rows: int, odd: Sequence[int]) -> np.ndarray:
     """The line of every regular row: all lines but the odd ones, in order."""
     every = np.arange(1, rows + len(odd) + 1, dtype=np.int64)
     return np.delete(every, np.asarray(odd, dtype=np.int64) - 1) if odd else every
-
-
-def _repair(
-    source: str,
-    odd: Sequence[tuple[int, str]],
-    names: Sequence[str],
-    delimiter: str,
-    layout: Layout,
-) -> list[tuple[int, list[str]]]:
-    """Rows of lines whose one free-text cell holds delimiters or line breaks; else a refusal."""
-    free, rows, index = _free(names), [], 0
-    while index < len(odd):
-        line, text = odd[index]
-        cells, taken = text.split(delimiter), 1
-        while len(cells) < len(names) and free is not None and index + taken < len(odd):
-            following, more = odd[index + taken]
-            if following != line + taken:
-                break
-            text, taken = f"{text}\n{more}", taken + 1
-            cells = text.split(delimiter)
-        row = _fold(cells, len(names), free, delimiter)
-        if row is None:
-            raise _wrong_count(source, odd[index], len(names), delimiter, layout)
-        rows.append((line, row))
-        index += taken
-    return rows
-
-
-def _fold(cells: list[str], width: int, free: int | None, delimiter: str) -> list[str] | None:
-    """``cells`` with the surplus folded into the free column; None if that cannot be the row."""
-    surplus = len(cells) - width
-    if free is None or surplus < 0:
-        return None
-    middle = delimiter.join(cells[free : free + surplus + 1])
-    row = [*cells[:free], middle, *cells[free + surplus + 1 :]]
-    if any("\n" in cell for index, cell in enumerate(row) if index != free):
-        return None
-    return row
-
-
-def _wrong_count(
-    source: str, odd: tuple[int, str], width: int, delimiter: str, layout: Layout
-) -> Exception:
-    line, text = odd
-    found = text.count(delimiter) + 1
-    why = "the line is cut or no row" if found < width else "a cell holds the delimiter"
-    what = f"{found} cells where {width} are expected ({why}): {shown(text)}"
-    return refusal(source, line, what, layout.remedy)
 
 
 def _joined(

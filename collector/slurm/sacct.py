@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 
@@ -22,6 +23,7 @@ COMMAND = (
     "SLURM_TIME_FORMAT=%s TZ=UTC sacct -a -X -D -P --noconvert -S START -E END --format=" + FIELDS
 )
 REMEDY = f"Write the file with `{COMMAND}`"
+_JOB_ID = re.compile(r"\d+([_+.\[]|\Z)", re.ASCII)
 _NEEDED = ("submit", "start", "end", "state", "alloctres", "nodelist")
 
 
@@ -68,7 +70,7 @@ def _layout(fields: str | None) -> Layout:
     formats = [names]
     if fields is None:
         formats += [tuple(name for name in names if name != "restarts")]
-    return Layout(frozenset({"jobid", "jobidraw"}), tuple(formats), REMEDY)
+    return Layout(frozenset({"jobid", "jobidraw"}), tuple(formats), REMEDY, _JOB_ID)
 
 
 def _need_columns(rows: Delimited) -> None:
@@ -109,7 +111,7 @@ def _typed(rows: Delimited, zone: tzinfo, dropped: dict[str, int]) -> RunBatch:
     }
     kept = {why: count for why, count in dropped.items() if count}
     zoneless = any(column.zoneless(rows, name) for name in ("submit", "start", "end"))
-    remarks = (*_zone_remark(rows, zone, zoneless), *_state_remark(columns))
+    remarks = (*_zone_remark(rows, zone, zoneless), *_name_remark(rows), *_state_remark(columns))
     local = zoneless and zone is not UTC
     return RunBatch(rows.source, pa.table(columns), alloc, nodelists, kept, remarks, local)
 
@@ -118,6 +120,13 @@ def _zone_remark(rows: Delimited, zone: tzinfo, zoneless: bool) -> list[str]:
     if not zoneless:
         return []
     return [f"{rows.source}: its times carry no zone and were read as {zone}"]
+
+
+def _name_remark(rows: Delimited) -> list[str]:
+    if not rows.rests:
+        return []
+    what = f"{len(rows.rests)} lines go on with the job name above them"
+    return [f"{rows.source}: {what} (the first: line {rows.rests[0]})"]
 
 
 def _state_remark(columns: dict[str, pa.Array]) -> list[str]:

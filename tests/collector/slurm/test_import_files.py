@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from collector.errors import ImportRefusedError
+
 SAMPLE = """\
 clusterA|4001|4001|nlp|amara|5001|high|h100|1793491200|1793491200|1793491260|1793505660|14400|00:00:00|COMPLETED|billing=64,cpu=64,gres/gpu=8,mem=524288M,node=1|billing=64,cpu=64,gres/gpu:h100=8,gres/gpu=8,mem=524288M,node=1|1|gn01|0|00:01:00|1440|0:0|None||pretrain|v2
 clusterA|4002_[7-1000%8]|4002|vision|josé|5002|normal|a100|1793491300|1793491300|Unknown|Unknown|0|00:00:00|PENDING|billing=8,cpu=8,gres/gpu=1,mem=65536M,node=1||1|None assigned|0|02:10:00|60|0:0|Priority||sweep
@@ -61,6 +63,27 @@ def test_the_same_files_again_change_nothing(site):
     before = site.facts()
     site.take_in(sacct=SAMPLE, nodes=NODES)
     assert site.facts() == before
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "a|bar\nand|more", "ends in one\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_name_with_a_line_break_keeps_its_rows_and_is_told(site, name, last):
+    site.rows = [site.run(jobid="1"), site.run(jobid="2", jobname=name)]
+    site.rows += [] if last else [site.run(jobid="3")]
+    summary = site.take_in()
+    names = site.store.rows("SELECT job_id, name FROM job ORDER BY job_id")
+    assert [row["name"] for row in names][1] == name.rstrip()
+    assert len(names) == (2 if last else 3)
+    told = [line for line in summary.remarks if "go on with the job name above them" in line]
+    assert bool(told) == (not name.endswith("\n"))
+
+
+def test_a_cut_last_line_is_no_rest_of_a_name_but_a_whole_last_row_is_a_row(site):
+    site.rows = [site.run(jobid="1", jobname="two\nlines"), site.run(jobid="2")]
+    whole = site.sacct_text().removesuffix("\n")
+    assert site.take_in(sacct=whole).kept["job"] == 2
+    with pytest.raises(ImportRefusedError, match="line 5: 1 cells"):
+        site.take_in(sacct=f"{whole}\ncl")
 
 
 def test_a_name_with_delimiter_and_letters_beyond_ascii_stays_as_it_is(site):
