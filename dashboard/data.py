@@ -32,6 +32,7 @@ from analytics.questions.network_by_rack import RackHour, network_by_rack
 from analytics.questions.nvlink_islands import Island, nvlink_islands
 from analytics.questions.queue_at import QueuedJob, queue_at
 from analytics.questions.run_owners import RunOwner, run_owners
+from analytics.reports.evidence import evidence_report
 from analytics.reports.stranding_at import Shape, StartAnswer, stranding_at
 from analytics.window import Window
 from dashboard.connection import store_at
@@ -219,6 +220,12 @@ def samples(path: str, cluster: str, job_id: str, step_s: int) -> list[JobSample
 def causes(path: str, cluster: str, job_id: str) -> list[JobCause]:
     """Free GPU time beside a job."""
     return job_causes(store_at(path), cluster, job_id)
+
+
+@st.cache_data(ttl=TTL_S, show_spinner=False)
+def evidence(path: str, window: Window, cluster: str, job_id: str) -> Sequence[Row]:
+    """What a job's lost or suspected GPU time rests on."""
+    return evidence_report(store_at(path), window, cluster=cluster, job=job_id).rows
 
 
 @st.cache_data(ttl=TTL_S, show_spinner=False)

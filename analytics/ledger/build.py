@@ -13,6 +13,7 @@ from analytics.ledger.byholder import add_up_by_holder
 from analytics.ledger.classes import RULES_VERSION
 from analytics.ledger.closing import is_closed, post_corrections, set_aside
 from analytics.ledger.compute import Computed, compute
+from analytics.ledger.evidence import seen_before
 from analytics.ledger.freshness import (
     facts_hashes,
     recorded_hashes,
@@ -60,6 +61,7 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
     computed = compute(
         work, cluster, to_us(since), to_us(until), gone=[to_us(hour) for hour in gone]
     )
+    computed.evidence = seen_before(work, computed.evidence, cluster, gone)
     _write(work, cluster, (since, until), computed, hashes)
     if not gone:
         _write_activity(work, cluster, (since, until), computed)

@@ -53,5 +53,5 @@ UNCOVERED = (LedgerClass.UNKNOWN, LedgerClass.ALLOCATED_UNMEASURED)
 INDEX = {name: place for place, name in enumerate(LedgerClass)}
 CLASSES = len(INDEX)
 
-RULES_VERSION = "3"
+RULES_VERSION = "4"
 """Changes whenever the same facts would be posted differently; named by every build."""

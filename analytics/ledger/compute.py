@@ -40,6 +40,7 @@ from analytics.ledger.parts import cut_and_measure
 from analytics.ledger.pending import PendingJobs, load_pending
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.profile import DemandProfile, demand_profile
+from analytics.ledger.ranks import mark_started_apart
 from analytics.ledger.remainder import Left, remainders
 from analytics.ledger.rogue import rogue_use
 from analytics.ledger.rollup import activity_table, recall
@@ -94,6 +95,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     points = durable_points(work, facts, settings)
     inside.pieces = mark_thrown(inside.pieces, points)
     parts = cut_and_measure(frame, broken.all, settings)
+    late = mark_started_apart(frame, parts, settings)
     recall(work, cluster, fleet, inside.pieces, parts, gone)
     busy = held_rows(inside, parts, settings.hang_least_s * US)
     left, geometry = remainders(frame, broken.all, busy.shared)
@@ -102,7 +104,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
         rows=rows_table(frame, busy, rest, left),
         causes=causes(frame, found, pending, host, busy, geometry),
         activity=activity_table(cluster, fleet, inside.pieces, parts),
-        evidence=evidence_table(frame, busy, points),
+        evidence=evidence_table(frame, busy, points, late),
         fragments=fragments(
             frame, host, broken.loose, _distributions(work, cluster, profiles), prices.names
         ),

@@ -34,6 +34,7 @@ class HeldRows:
     classes: Array
     overlays: Array
     no_process: Array
+    apart: Array
     shared: dict[tuple[int, str, int], int]
     """GPU time in micro-GPU-seconds that runs hold of each GPU (pool, gpu, slot) held in parts."""
 
@@ -54,12 +55,13 @@ def held_rows(held: Held, parts: Parts, least_hang_us: int) -> HeldRows:
     hang = rows.overlays[:, OVERLAYS.index(Overlay.SUSPECT_HANG)]
     hang[hang < least_hang_us] = 0
     rows.no_process = np.minimum(rows.no_process, hang)
+    rows.apart = np.minimum(rows.apart, hang - rows.no_process)
     return rows
 
 
 def _whole(
     parts: Parts, chosen: Array, per_gpu: int
-) -> tuple[Array, Array, Array, Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array, Array, Array, Array, Array]:
     """Rows of whole GPUs: only activity needs rounding."""
     columns, piece = parts.columns, parts.piece[chosen]
     slot, dt = parts.slot[chosen], parts.t1[chosen] - parts.t0[chosen]
@@ -91,9 +93,9 @@ def _whole(
     contested = np.minimum(contested, everything - classes[:, 3])
     untouched = _half_up(total(parts.untouched[chosen]))
     overlays = np.column_stack([possibly, contested, total(parts.hang[chosen]), untouched])
-    absent = total(parts.no_process[chosen])
+    absent, apart = total(parts.no_process[chosen]), total(parts.apart[chosen])
     place = keys[starts]
-    return place[:, 0], place[:, 1], place[:, 2], place[:, 3], classes, overlays, absent
+    return place[:, 0], place[:, 1], place[:, 2], place[:, 3], classes, overlays, absent, apart
 
 
 def _half_up(active: Array) -> Array:
@@ -103,7 +105,7 @@ def _half_up(active: Array) -> Array:
 def _add_divided(rows: HeldRows, parts: Parts, chosen: Array, per_gpu: int) -> None:
     """Rows of GPUs held in parts: one running sum over each GPU and slice keeps them within it."""
     exact = _exact(parts, chosen)
-    places, classes, extra, absent = [], [], [], []
+    places, classes, extra, suspected = [], [], [], []
     for (pool, gpu, slot), by_run in sorted(exact.items()):
         flat = [step for run in sorted(by_run) for step in steps(by_run[run])]
         posts = chain(flat, per_gpu * PPM)
@@ -113,13 +115,16 @@ def _add_divided(rows: HeldRows, parts: Parts, chosen: Array, per_gpu: int) -> N
             places.append((pool, gpu, run, slot))
             classes.append(mine)
             extra.append(_overlays(by_run[run], mine, per_gpu))
-            absent.append(by_run[run].no_process // per_gpu)
+            row = by_run[run]
+            suspected.append((row.no_process // per_gpu, row.apart // per_gpu))
     place = np.array(places, np.int64)
     for column, name in enumerate(("pool", "gpu", "run", "slot")):
         setattr(rows, name, np.concatenate([getattr(rows, name), place[:, column]]))
     rows.classes = np.concatenate([rows.classes, np.array(classes, np.int64)])
     rows.overlays = np.concatenate([rows.overlays, np.array(extra, np.int64)])
-    rows.no_process = np.concatenate([rows.no_process, np.array(absent, np.int64)])
+    why = np.array(suspected, np.int64)
+    rows.no_process = np.concatenate([rows.no_process, why[:, 0]])
+    rows.apart = np.concatenate([rows.apart, why[:, 1]])
 
 
 def _overlays(row: Row, posts: list[int], per_gpu: int) -> tuple[int, ...]:
@@ -154,6 +159,7 @@ def _exact(parts: Parts, chosen: Array) -> Exact:
         row.contested += int(c.contested[piece]) * dt
         row.hang += units * int(parts.hang[part])
         row.no_process += units * int(parts.no_process[part])
+        row.apart += units * int(parts.apart[part])
         row.untouched += units * int(parts.untouched[part])
         row.possibly += active if thrown == POSSIBLY else 0
         if thrown == LOST:

@@ -35,6 +35,7 @@ class Parts:
     hang: Array
     untouched: Array
     no_process: Array
+    apart: Array
 
 
 def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettings) -> Parts:
@@ -54,7 +55,7 @@ def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettin
     found = measured(source, spans, (end - begin) * gpus[which], gang)
     return Parts(
         columns, which, slot, begin, end, found.time, found.active, found.over, found.hang,
-        found.untouched, found.no_process,
+        found.untouched, found.no_process, np.zeros_like(found.hang),
     )  # fmt: skip
 
 
@@ -133,6 +134,7 @@ class Row:
     contested: int = 0
     hang: int = 0
     no_process: int = 0
+    apart: int = 0
     untouched: int = 0
 
 

@@ -27,6 +27,9 @@ class LedgerSettings:
     purchase_type : which series of prices this cluster pays.
     hang_occupied_ratio : occupied at least so much is busy. hang_sm_ratio, hang_power_ratio (of the
     board's power) and hang_link_bytes_per_s : at most so much is the idle floor of each intensity.
+    hang_start_gap_s : ranks of a gang that start further apart are suspected to wait for each
+    other; the default is the timeout after which NCCL's first collective gives up by itself (10
+    minutes in PyTorch), so whatever waits longer is noticed by nobody. 0 = never.
     hang_least_s : GPU time in an hour below which nothing is suspected.
     checkpoint_interval_s : how often the jobs of this cluster write a checkpoint; 0 = not declared.
     """
@@ -47,6 +50,7 @@ class LedgerSettings:
     hang_power_ratio: float = 0.35
     hang_link_bytes_per_s: int = 1_000_000
     hang_least_s: int = 600
+    hang_start_gap_s: int = 600
     checkpoint_interval_s: int = 0
 
 
@@ -56,7 +60,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {
     "demand_cpu_milli_per_gpu": int, "demand_mem_mib_per_gpu": int,
     "activity_metric": str, "purchase_type": str, "hang_occupied_ratio": float,
     "hang_sm_ratio": float, "hang_power_ratio": float, "hang_link_bytes_per_s": int,
-    "hang_least_s": int, "checkpoint_interval_s": int,
+    "hang_least_s": int, "hang_start_gap_s": int, "checkpoint_interval_s": int,
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard import data
 from dashboard.formats import ABSENT, hours, length, moment, money, number, percent, waited
 from dashboard.frame import Page
+from dashboard.jobs.suspects import suspects
 from dashboard.jobs.timeline import devices, timeline
 from dashboard.palette import CLASSES, HELD
 from dashboard.parts.downloads import downloads
@@ -44,6 +45,7 @@ def card(page: Page, job_id: str) -> None:
         _why(page, body)
     with right:
         _split(page, body)
+        suspects(page, body)
     _samples(page, body)
 
 

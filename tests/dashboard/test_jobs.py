@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analytics.questions.job_samples import job_samples
+from collector.model import JobRun
 
 WINDOW = {"from_": "2026-10-19", "to": "2026-11-01"}
 
@@ -69,3 +72,24 @@ def test_a_job_without_samples_says_so(store, open_page, site):
         work.append_facts([*site._nodes(), *site._runs(), *site._windows()])
     ensure_built(store, Window(site.SINCE, site.UNTIL))
     assert "No sample of this job is kept" in open_page(store, "jobs", job="101").text
+
+
+def test_a_preempted_job_shows_what_may_be_lost_and_why(store, open_page, site):
+    from analytics.ledger import ensure_built
+    from analytics.window import Window
+
+    with store.work() as work:
+        runs = [
+            replace(fact, state="PREEMPTED", end_at=site.UNTIL)
+            if isinstance(fact, JobRun)
+            else fact
+            for fact in site._runs()
+        ]
+        work.append_facts([*site._nodes(), *runs, *site._windows()])
+        work.append("sample", site._samples(*site.RUNS[1]))
+    ensure_built(store, Window(site.SINCE, site.UNTIL))
+    text = open_page(store, "jobs", job="102").text
+    assert "Lost or suspected, and why" in text
+    # 2 GPUs x 336 h at 95%
+    assert "Possibly lost nothing known 638" in text
+    assert "no checkpoint is known: at most all of it" in text

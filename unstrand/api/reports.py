@@ -9,6 +9,7 @@ from pydantic import Field
 
 from analytics import reports
 from analytics.questions.fragmentation import fragmentation_report
+from analytics.reports.evidence import evidence_report
 from analytics.window import Window
 from unstrand.api.query import ReportQuery, WindowQuery, asked_window, read_or_refuse, within_rows
 from unstrand.api.status import service_of
@@ -126,6 +127,22 @@ def fragmented(request: Request, query: Annotated[FragmentationQuery, Query()]) 
     """Fragmentation F hour by hour, with the typical tasks that it is measured against."""
     store = service_of(request).store
     return fragmentation_report(store, _accounted(request, query), query.by, query.cluster)
+
+
+class EvidenceQuery(WindowQuery):
+    """What lost or suspected GPU time rests on."""
+
+    job: str | None = Field(None, description="Only of this job.")
+
+
+@router.get("/evidence")
+def evidence(request: Request, query: Annotated[EvidenceQuery, Query()]) -> dict[str, Any]:
+    """Runs that are suspected to hang or lost work: what was seen, and what to look at."""
+    store = service_of(request).store
+    window = _accounted(request, query)
+    report = evidence_report(store, window, cluster=query.cluster, job=query.job)
+    within_rows(report.rows, ("run_id",))
+    return report.to_dict()
 
 
 @router.get("/coverage")

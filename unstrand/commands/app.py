@@ -25,6 +25,7 @@ from unstrand.commands import (
     measurements,
     money,
     org,
+    overlays,
     pack,
     price,
     report,
@@ -94,6 +95,7 @@ stranding.register(report.report_app)
 measurements.register(report.report_app)
 money.register(report.report_app)
 usage.register(report.report_app)
+overlays.register(report.report_app)
 app.command("backup")(store_file.backup)
 app.command("restore")(store_file.restore)
 app.command("migrate")(store_file.migrate)

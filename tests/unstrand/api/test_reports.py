@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from analytics.reports import cost_report, coverage_report, ledger_report, stranding_report
 from analytics.window import Window
+from collector.model import JobRun
 
 WINDOW = {"since": "2026-10-19", "until": "2026-11-02"}
 
@@ -107,3 +110,30 @@ def test_a_fault_of_ours_is_told_without_its_inside(api, monkeypatch):
     assert answer.status_code == 500
     assert "secret" not in answer.text
     assert answer.json()["error"]["remedy"] == "the service's log says why"
+
+
+def test_evidence_is_that_of_the_analytics(client, store, site):
+    from analytics.ledger import ensure_built
+    from analytics.reports.evidence import evidence_report
+    from analytics.window import Window
+
+    runs = [
+        replace(fact, state="PREEMPTED", end_at=site.UNTIL) if isinstance(fact, JobRun) else fact
+        for fact in site._runs()
+    ]
+    with store.work() as work:
+        work.append_facts([*site._nodes(), *runs, *site._windows()])
+        for run in site.RUNS:
+            work.append("sample", site._samples(*run))
+    window = Window(site.SINCE, site.UNTIL)
+    ensure_built(store, window)
+    asked = {"since": "2026-10-19", "until": "2026-11-02"}
+    answer = client(store).get("/report/evidence", params=asked).json()
+    assert answer == evidence_report(store, window).to_dict()
+    active = {run: gpus * util * site.HELD_HOURS for run, _, _, _, gpus, util in site.RUNS}
+    told = {row["run_id"]: row for row in answer["rows"]}
+    assert {row["class"] for row in answer["rows"]} == {"possibly_lost"}
+    assert told["102"]["gpu_hours"] == pytest.approx(active["102"])
+    assert told["102"]["text"] == "no checkpoint is known: at most all of it"
+    one = client(store).get("/report/evidence", params={**asked, "job": "103"}).json()
+    assert [row["job"] for row in one["rows"]] == ["103"]

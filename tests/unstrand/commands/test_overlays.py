@@ -1,0 +1,38 @@
+"""Measures beside the classes on the command line: what a suspicion rests on, and F over time."""
+
+from __future__ import annotations
+
+import pytest
+
+WEEK = ("--since", "2026-10-05", "--until", "2026-10-12")
+
+
+def test_evidence_names_run_class_and_what_was_seen(cli, demo_db):
+    found = cli("report", "evidence", *WEEK, "--db", demo_db, "--json").json
+    rows = found["rows"]
+    assert rows, "the demo has preempted jobs"
+    assert {row["class"] for row in rows} <= {"lost", "possibly_lost", "suspect_hang"}
+    assert found["total"]["gpu_hours"] == pytest.approx(sum(row["gpu_hours"] for row in rows))
+    ledger = cli("report", "ledger", *WEEK, "--db", demo_db, "--json").json["rows"]
+    lost = next(row["gpu_hours"] for row in ledger if row["class"] == "lost")
+    assert sum(r["gpu_hours"] for r in rows if r["class"] == "lost") == pytest.approx(lost)
+    one = rows[0]
+    only = cli("report", "evidence", *WEEK, "--db", demo_db, "--json", "--job", one["job"]).json
+    assert {row["job"] for row in only["rows"]} == {one["job"]}
+    text = cli("report", "evidence", *WEEK, "--db", demo_db)
+    assert (text.code, one["text"][:20] in text.out) == (0, True)
+
+
+def test_fragmentation_by_node_adds_up_to_that_of_the_cluster(cli, demo_db):
+    day = ("--since", "2026-10-20", "--until", "2026-10-21", "--db", demo_db)
+    whole = cli("report", "fragmentation", *day, "--json").json
+    nodes = cli("report", "fragmentation", *day, "--by", "node", "--json").json
+    assert len(whole["rows"]) == 24
+    assert len({row["name"] for row in nodes["rows"]}) > 1
+    for hour in whole["rows"]:
+        mine = [row for row in nodes["rows"] if row["hour"] == hour["hour"]]
+        for name in ("free_gpu_hours", "fragmented_gpu_hours"):
+            assert sum(row[name] for row in mine) == pytest.approx(hour[name])
+    assert any(row["fragmented_gpu_hours"] for row in whole["rows"])
+    refused = cli("report", "fragmentation", *day, "--by", "user")
+    assert (refused.code, "cluster, rack or node" in refused.err) == (2, True)
