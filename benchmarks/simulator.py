@@ -281,7 +281,7 @@ def main() -> None:
     asked.add_argument("--record", type=Path, help="add the figures to those in this file")
     options = asked.parse_args()
     began = time.process_time()
-    warm(lambda text: print(text, file=sys.stderr))
+    warm(lambda _, __, what: print(f"compiling {what}", file=sys.stderr))
     print(f"kernels compiled or loaded: {time.process_time() - began:.1f} CPU-s")
     for name, section in sections(options.full, options.accasim).items():
         if options.only in (None, name):

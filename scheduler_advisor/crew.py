@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
-import queue
 import subprocess
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -43,6 +44,10 @@ class Process:
             return answer
         raise answer
 
+    def holds(self, held: Any) -> bool:
+        """Whether this input need not be sent again."""
+        return held is self._held
+
     def kill(self) -> None:
         """End the process for good; whoever waits for its answer hears that it died."""
         self._over = True
@@ -69,7 +74,7 @@ class Process:
             self.stop()
         if self._child is None:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "scheduler_advisor.worker"],
+                [sys.executable, "-m", "scheduler_advisor.worker", str(os.getpid())],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )  # fmt: skip
@@ -86,10 +91,9 @@ class Crew:
     """So many processes, shared by all who have work; `Workers` for one of them after another."""
 
     def __init__(self, count: int) -> None:
-        self._idle: queue.Queue[Process] = queue.Queue()
         self._all = [Process() for _ in range(count)]
-        for process in self._all:
-            self._idle.put(process)
+        self._idle = list(self._all)
+        self._one_idle = threading.Condition()
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="crew")
 
     def each(
@@ -99,14 +103,20 @@ class Crew:
         items: Sequence[Any],
         cancelled: Callable[[], bool] = never,
     ) -> Iterator[tuple[Any, Any]]:
-        """Every item once, as it is done; CancelledError as soon as ``cancelled()`` says so."""
-        waiting: dict[Future[Any], Any] = {
-            self._threads.submit(self._one, held, work, item): item for item in items
-        }
+        """Every item once, as it is done; CancelledError as soon as ``cancelled()`` says so.
+
+        No more items wait in line at a time than there are processes: whoever comes later has its
+        turn after one item of each, not after all of them.
+        """
+        left = deque(items)
+        waiting: dict[Future[Any], Any] = {}
         try:
-            while waiting:
+            while left or waiting:
                 if cancelled():
                     raise CancelledError("cancelled")
+                while left and len(waiting) < len(self._all):
+                    item = left.popleft()
+                    waiting[self._threads.submit(self._one, held, work, item)] = item
                 done, _ = wait(waiting, LOOK_EVERY_S, FIRST_COMPLETED)
                 for future in done:
                     yield waiting.pop(future), future.result()
@@ -123,8 +133,14 @@ class Crew:
             process.stop()
 
     def _one(self, held: Any, work: Callable[[Any, Any], Any], item: Any) -> Any:
-        process = self._idle.get()
+        with self._one_idle:
+            self._one_idle.wait_for(lambda: bool(self._idle))
+            knows = [process for process in self._idle if process.holds(held)]
+            process = (knows or self._idle)[0]
+            self._idle.remove(process)
         try:
             return process.do(held, work, item)
         finally:
-            self._idle.put(process)
+            with self._one_idle:
+                self._idle.append(process)
+                self._one_idle.notify()

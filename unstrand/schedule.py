@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from apscheduler.triggers.cron import CronTrigger
 
@@ -25,9 +26,14 @@ from scheduler_advisor.delivery.receivers import load_receivers
 from scheduler_advisor.errors import GoalsError
 from scheduler_advisor.goals import Goals, load_goals
 from scheduler_advisor.report.contents import WeeklyReport
-from scheduler_advisor.report.make import make_report
-from scheduler_advisor.report.saved import save_report
+from scheduler_advisor.running.report import Place, ReportWish, judged, kept, worked_out
+from scheduler_advisor.running.run import Run
+from scheduler_advisor.running.runs import runs_of
 from scheduler_advisor.window import Window, window_back
+from scheduler_advisor.workers import CancelledError
+
+if TYPE_CHECKING:
+    from scheduler_advisor.crew import Crew
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +63,14 @@ class WeeklyReports:
             planned = self._due(goals, now)
             if planned is None or span is None:
                 return None
-            report = self._made(goals, min(planned, span.until), now)
+            runs = runs_of(self.store, self.clock)
+            try:
+                report = self._made(goals, min(planned, span.until))
+            except CancelledError:
+                if runs.closing:
+                    raise
+                self._skip(planned, now)
+                return None
             if self.delivery_file is not None:
                 receivers = load_receivers(self.delivery_file)
                 for result in deliver(self.store, report, receivers, clock=self.clock):
@@ -74,26 +87,35 @@ class WeeklyReports:
         # Without a watermark there is no report yet: the first one comes with the first facts.
         return last if done is None or last > done else None
 
-    def _made(self, goals: Goals, until: datetime, now: datetime) -> WeeklyReport:
+    def _made(self, goals: Goals, until: datetime) -> WeeklyReport:
+        """As long work, which people can follow and cancel (CancelledError)."""
         window = window_back(goals.report.window, until, goals.report.time_zone)
-        if self.account is None:
-            ensure_built(self.store, window)
-        else:
-            self.account(window)
-        from scheduler_advisor.steps import replay_all  # loads the compiler: once a week
+        wish = ReportWish(window=window, goals=goals, replay=self.replay)
+        found: list[WeeklyReport] = []
 
-        replays = replay_all(self.store, window, goals) if self.replay else ()
-        return make_report(self.store, window, goals, at=now, replays=replays)
+        def doing(run: Run, crew: Crew) -> dict[str, Any]:
+            found.append(worked_out(run, crew, wish, self._place()))
+            return {"report_id": found[0].report_id}
+
+        runs_of(self.store, self.clock).here("advice", None, window, doing)
+        return found[0]
+
+    def _place(self) -> Place:
+        account = self.account or (lambda window: ensure_built(self.store, window))
+        return Place(self.store, self.clock, account, keep=lambda write: write)
 
     def _finish(self, report: WeeklyReport, planned: datetime, now: datetime) -> None:
-        from scheduler_advisor.followup.follow import judge, save_outcomes
-
-        judged = judge(self.store, now) if self.replay else []
+        outcomes = judged(self._place()) if self.replay else []
         with self.store.work() as work, work.transaction():
-            save_report(work, report)
-            save_outcomes(work, judged, now)
+            kept(work, report, outcomes, now)
             _mark(work, planned, now)
         log.info("the weekly report %s of %s is made", report.report_id, planned.isoformat())
+
+    def _skip(self, planned: datetime, now: datetime) -> None:
+        """Somebody cancelled it: the next one comes at its time, not in a minute."""
+        with self.store.work() as work, work.transaction():
+            _mark(work, planned, now)
+        log.warning("the weekly report of %s was cancelled", planned.isoformat())
 
 
 def _mark(work: Work, planned: datetime, now: datetime) -> None:

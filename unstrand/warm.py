@@ -7,19 +7,16 @@ service whose simulator is not compiled yet does that beside its work, at low pr
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
-from pathlib import Path
 
-import scheduler_advisor
+from scheduler_advisor import compiled
+from scheduler_advisor.compiled import simulator_is_warm
 
-_ENGINE = Path(scheduler_advisor.__file__).with_name("engine")
 _POLITE = 10
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _STOPPED_WITHIN_S = 10.0
@@ -41,16 +38,17 @@ def main(parts: list[str]) -> None:
             _say("setup: compiling the simulator once (four minutes of CPU)")
             from scheduler_advisor import engine
 
-            engine.warm(lambda line: _say(f"setup: {line}"))
-            _mark().touch()
+            with compiled.Progress() as progress:
+
+                def tell(done: float, then: float, what: str) -> None:
+                    progress.tell(done, then, what)
+                    _say(f"setup: simulator: compiling {what} (once; kept in the cache)")
+
+                engine.warm(tell)
+            compiled.mark().touch()
     except (OSError, RuntimeError) as error:
         # numba says RuntimeError where it finds no folder to write its cache to.
         _say(f"setup: kernels were not compiled: {error}")
-
-
-def simulator_is_warm() -> bool:
-    """Whether `main` has compiled the simulator as it is now."""
-    return _mark().exists()
 
 
 @contextmanager
@@ -65,15 +63,6 @@ def warmed_beside() -> Iterator[None]:
     finally:
         process.terminate()
         process.wait(_STOPPED_WITHIN_S)
-
-
-def _mark() -> Path:
-    """A file that says that the sources of the engine, with this compiler, are in the cache."""
-    state = hashlib.sha256(f"{sys.version}{version('numba')}".encode())
-    state.update(os.environ.get("NUMBA_CACHE_DIR", "").encode())
-    for path in sorted(_ENGINE.rglob("*.py")):
-        state.update(path.read_bytes())
-    return _ENGINE / "__pycache__" / f"warm-{state.hexdigest()[:16]}"
 
 
 def _say(line: str) -> None:

@@ -10,16 +10,12 @@ import streamlit as st
 
 from dashboard import connection
 from dashboard.advice.cards import card, evidence
-from dashboard.advice.source import now
+from dashboard.clicked import now
 from dashboard.frame import Page
 from dashboard.words import Words
 from scheduler_advisor.advice.recommendation import State, StateChange
 from scheduler_advisor.advice.states import change_state
 from scheduler_advisor.errors import AdvisorError
-from scheduler_advisor.goals import Goals
-from scheduler_advisor.report.make import make_report
-from scheduler_advisor.report.saved import save_report
-from scheduler_advisor.window import Window
 
 ACTOR = "dashboard"  # until people sign in
 
@@ -76,22 +72,6 @@ def _change(
             change_state(work, name, change)
 
     _done(write)
-
-
-def make_button(page: Page) -> None:
-    """Make a report of the page's window now."""
-    view, words = page.view, page.words
-    if st.button(words("advice.make", first=view.first, last=view.last), key="make"):
-        window = Window(view.since, min(view.until, page.span.until), view.zone)
-        store = connection.store_at(page.path)
-
-        def write() -> None:
-            with st.spinner(words("advice.making")):
-                report = make_report(store, window, Goals(), at=now(), cluster=view.cluster)
-                with store.work() as work, work.transaction():
-                    save_report(work, report)
-
-        _done(write)
 
 
 def _done(write: Callable[[], None]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from dashboard import connection
+from dashboard.clicked import now
 from scheduler_advisor.report.saved import newest_report, recommendations_of
 
 
@@ -37,8 +37,3 @@ def newest(path: str, language: str) -> Newest | None:
             return None
         body: dict[str, Any] = json.loads(row["body"])[language]
         return Newest(body, recommendations_of(work, row["report_id"], now(), language))
-
-
-def now() -> datetime:
-    """The moment at which somebody acts."""
-    return datetime.now(UTC)  # noqa: TID251 - a person's click happens now

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.advice import (
     followed_up,
     headline_tiles,
-    make_button,
+    making,
     newest,
     style,
     whole_card,
@@ -24,7 +24,7 @@ style()
 found = newest(page.path, view.language)
 if found is None:
     show(f'<div class="card"><p>{escape(words("advice.none"))}</p></div>')
-    make_button(page)
+    making(page)
     st.stop()
 
 body = found.body
@@ -33,7 +33,7 @@ count = len([rec for rec in found.open if rec["saving"]["gpu_hours"]])
 text = words("advice.answer", count=count) if count else words("advice.nothing")
 answer(f"{text} {span}", page, body["coverage_ratio"], body["price_book"]["version"])
 show(tiles(headline_tiles(found, words), words))
-make_button(page)
+making(page)
 
 first = [rec for rec in found.open if rec["kind"] == "data_quality"]
 if first:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import connection
 from dashboard.frame import Page
 from dashboard.parts.html import show
+from dashboard.parts.progress import compiler_text, ended, page_runs, watched
+from scheduler_advisor.compiled import simulator_is_warm
 from scheduler_advisor.errors import AdvisorError
+from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.whatif.wish import Wish
 from scheduler_advisor.window import Window
-
-if TYPE_CHECKING:
-    from scheduler_advisor.whatif.runs import Run
 
 _KEY = "whatif_run"
 
@@ -28,45 +26,30 @@ def window_of(page: Page) -> Window:
 
 def follow(page: Page, cluster: str, wish: Wish) -> Run | None:
     """The session's run: started, running (drawn again by itself), or done."""
-    from scheduler_advisor.whatif.runs import runs  # loads the compiler
+    from scheduler_advisor.whatif.try_out import start_whatif  # loads the compiler
 
-    words = page.words
+    words, runs = page.words, page_runs(page)
     if st.button(words("whatif.run"), type="primary", key="whatif_start"):
         try:
-            store = connection.store_at(page.path)
-            st.session_state[_KEY] = runs().start(store, window_of(page), cluster, wish).run_id
+            run = start_whatif(runs, window_of(page), cluster, wish)
         except AdvisorError as error:
             st.error(str(error))
             return None
-    run = runs().get(st.session_state.get(_KEY, ""))
-    if run is None:
-        show(f'<div class="card"><p>{escape(words("whatif.empty"))}</p></div>')
+        st.session_state[_KEY] = run.run_id
+    found = runs.get(st.session_state.get(_KEY, ""))
+    if found is None:
+        _before(page)
         return None
-    if run.state == "running":
-        _running(page)
-    elif run.state == "failed":
-        st.error(run.error or "")
-    elif run.state == "cancelled":
-        st.info(words("whatif.cancelled"))
-    return run
+    if found.state is RunState.RUNNING:
+        watched(page, found, "whatif")
+    ended(found, words)
+    return found
 
 
-def _running(page: Page) -> None:
-    """Progress of a running what-if, drawn twice a second; the rest of the page stays."""
+def _before(page: Page) -> None:
+    """What to do, and whether a first try would have to wait for the compiler."""
     words = page.words
-
-    @st.fragment(run_every=0.5)
-    def progress() -> None:
-        from scheduler_advisor.whatif.runs import runs
-
-        run = runs().get(st.session_state.get(_KEY, ""))
-        if run is None or run.state != "running":
-            st.rerun()
-        share = run.done / run.total if run.total else 0.0
-        stage = words(f"whatif.stage_{run.stage}")
-        counted = f" {run.done} / {run.total}" if run.total else ""
-        st.progress(min(share, 1.0), text=stage + counted)
-        if st.button(words("whatif.cancel"), key="whatif_cancel"):
-            runs().cancel(run.run_id)
-
-    progress()
+    said = words("whatif.empty")
+    if not simulator_is_warm():
+        said += " " + (compiler_text(words) or words("run.will_compile"))
+    show(f'<div class="card"><p>{escape(said)}</p></div>')

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import connection
-from dashboard.advice.source import now
+from dashboard.clicked import now
 from dashboard.formats import hours, moment, number, percent, waited
 from dashboard.frame import Page, answer
 from dashboard.palette import ACCENT, MUTED
@@ -20,7 +20,7 @@ from dashboard.words import Words
 from scheduler_advisor.whatif.proposals import proposals, save_proposal
 
 if TYPE_CHECKING:
-    from scheduler_advisor.whatif.runs import Run
+    from scheduler_advisor.running.run import Run
 
 RATIOS = ("goodput", "fairness")
 COUNTS = ("preemptions", "not_started")
@@ -125,12 +125,13 @@ def _flat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _save(page: Page, run: Run, result: dict[str, Any]) -> None:
     words = page.words
+    cluster = run.cluster or ""
     with st.popover(words("whatif.save")):
         name = st.text_input(words("whatif.name"), key="whatif_name", max_chars=200)
         st.code(result["policy"], language="toml")
         if st.button(words("whatif.save"), key="whatif_save", disabled=not name.strip()):
             with connection.store_at(page.path).work() as work:
-                save_proposal(work, cluster=run.cluster, name=name.strip(), actor="dashboard",
+                save_proposal(work, cluster=cluster, name=name.strip(), actor="dashboard",
                               window=run.window, result=result, ts=now())  # fmt: skip
             st.rerun()
 

@@ -73,10 +73,12 @@ def calibrate(
         assumed = InForce(Policy(backfill=Backfill.EASY), "assumed",
                           remarks=("no real starts: FIFO with EASY is assumed",))  # fmt: skip
         return Calibration(past, read or assumed, Grade.NONE)
-    if read is not None:
-        return _graded(past, read, ())
-    tried = searched(past, workers or Inline(), progress, cancelled)
-    return _graded(past, InForce(_likeliest(tried).policy, "search"), tuple(tried))
+    place = workers or Inline()
+    tried = [] if read is not None else searched(past, place, progress, cancelled)
+    found = read or InForce(_likeliest(tried).policy, "search")
+    # Where work goes to processes, this one goes too: compiled code lets no other thread run.
+    [(_, fits)] = place.each(past, replayed, [found.policy], cancelled)
+    return _graded(past, found, fits, tuple(tried))
 
 
 def _likeliest(tried: list[Fitted]) -> Fitted:
@@ -87,8 +89,7 @@ def _likeliest(tried: list[Fitted]) -> Fitted:
     return nearest if nearest.score <= best.score * AS_NEAR else best
 
 
-def _graded(past: Past, read: InForce, tried: tuple[Fitted, ...]) -> Calibration:
-    found = compare(past, simulate(past.jobs, past.cluster, read.policy))
+def _graded(past: Past, read: InForce, found: Comparison, tried: tuple[Fitted, ...]) -> Calibration:
     marks = marks_of(found)
     return Calibration(
         past, read, grade_of(marks, found.jobs), tuple(marks), found,
@@ -100,7 +101,8 @@ def searched(
     past: Past, workers: Workers, progress: Progress, cancelled: Callable[[], bool]
 ) -> list[Fitted]:
     """Order and backfill first, then placements under the best of them."""
-    first = _policies(past)
+    [(_, mean_queue)] = workers.each(past, mean_queued, [Policy(backfill=Backfill.EASY)], cancelled)
+    first = _policies(past, mean_queue)
     places = PLACEMENTS[1:] if len(past.cluster) > 1 else ()
     total = len(first) + len(places) * min(PLACED, len(first))
     tried = _fitted(past, workers, first, lambda done: progress(done, total), cancelled)
@@ -125,9 +127,18 @@ def _fitted(
     return found
 
 
-def _policies(past: Past) -> list[Policy]:
-    probe = simulate(past.jobs, past.cluster, Policy(backfill=Backfill.EASY))
-    mean_queue = probe.queue_s / max(probe.last_instant - int(past.jobs.submit.min()), 1)
+def mean_queued(past: Past, policy: Policy) -> float:
+    """Jobs that wait under ``policy``, mean over the replay."""
+    probe = simulate(past.jobs, past.cluster, policy)
+    return probe.queue_s / max(probe.last_instant - int(past.jobs.submit.min()), 1)
+
+
+def replayed(past: Past, policy: Policy) -> Comparison:
+    """A replay of ``policy`` beside what happened; runs in whatever process it is sent to."""
+    return compare(past, simulate(past.jobs, past.cluster, policy))
+
+
+def _policies(past: Past, mean_queue: float) -> list[Policy]:
     varied = int(np.ptp(past.jobs.priority)) > 0
     return [
         Policy(order=order, backfill=backfill)
@@ -141,5 +152,5 @@ def _policies(past: Past) -> list[Policy]:
 
 def fit(past: Past, policy: Policy) -> Fitted:
     """How near one policy comes; runs in whatever process it is sent to."""
-    found = compare(past, simulate(past.jobs, past.cluster, policy))
+    found = replayed(past, policy)
     return Fitted(policy, found.score, grade_of(marks_of(found), found.jobs))

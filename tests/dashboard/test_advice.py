@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from datetime import timedelta
+
 import pytest
 
 from collector.store import Store
@@ -10,6 +14,9 @@ from scheduler_advisor.advice.states import change_state
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.report.make import make_report
 from scheduler_advisor.report.saved import save_report
+from scheduler_advisor.running.journal import declare_lost, note
+from scheduler_advisor.running.run import Run
+from scheduler_advisor.running.runs import close_runs, runs_of
 from scheduler_advisor.window import Window
 
 
@@ -19,6 +26,7 @@ def own_store(site, tmp_path):
     with Store.open(tmp_path / "site.duckdb", clock=lambda: site.UNTIL) as store:
         site.fill(store)
         yield store
+        close_runs(store)
 
 
 @pytest.fixture
@@ -39,7 +47,51 @@ def test_without_a_report_the_page_offers_to_make_one(own_store, open_page):
     page = page_of(open_page, own_store)
     assert "No report has been made yet" in page.text
     page.app.button(key="make").click().run()
+    [run] = runs_of(own_store, lambda: None).running("advice") or [None]
+    assert run is None or run.over.wait(60)
+    page.app.run()
+    assert not page.app.exception
     assert own_store.value("SELECT count(*) FROM advice_report") == 1
+
+
+def test_a_report_that_somebody_makes_is_seen_by_all_and_can_be_cancelled(
+    site, own_store, reported, open_page
+):
+    gate = threading.Event()
+
+    def doing(run, _):
+        run.tell("changes", 3, 12)
+        gate.wait(60)
+        run.tell("report")
+        return {}
+
+    runs = runs_of(own_store, lambda: site.UNTIL)
+    run = runs.begin("advice", None, Window(site.SINCE, site.UNTIL), doing)
+    page = page_of(open_page, own_store)
+    while run.done < 3:
+        time.sleep(0.01)
+    page.app.run()
+    assert not [button for button in page.app.button if button.key == "make"]
+    assert "Trying single changes 3 / 12" in str(page.app.get("progress")[0].proto)
+    page.app.button(key="advice_cancel").click().run()
+    gate.set()
+    assert run.over.wait(10)
+    page.app.run()
+    assert page.app.info[0].value == "Cancelled; nothing was kept."
+    assert [button for button in page.app.button if button.key == "make"]
+
+
+def test_a_report_that_a_restart_lost_is_named_until_one_is_made(site, own_store, open_page):
+    begun = site.UNTIL - timedelta(hours=1)
+    run = Run("r", "advice", None, Window(site.SINCE, site.UNTIL), begun)
+    with own_store.work() as work:
+        note(work, run, begun)
+        declare_lost(work, site.UNTIL)
+    assert "was not finished, because the service ended" in page_of(open_page, own_store).text
+    report = make_report(own_store, Window(site.SINCE, site.UNTIL), Goals(), at=site.UNTIL)
+    with own_store.work() as work, work.transaction():
+        save_report(work, report)
+    assert "was not finished" not in page_of(open_page, own_store).text
 
 
 def test_the_page_shows_each_change_with_its_four_answers(own_store, reported, open_page):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from dashboard.parts import progress
 from dashboard.whatif.ask import _pairs
 from dashboard.whatif.result import _boundary, _sentence, _table
 from dashboard.words import Words
+from scheduler_advisor.compiled import Compiling
+from scheduler_advisor.running.run import Run
+from scheduler_advisor.window import Window
 
 RESULT = {
     "grade": "B", "jobs": 3583,
@@ -26,6 +33,32 @@ def test_the_page_says_what_to_do_before_anything_was_tried(open_page, site_stor
     assert text in shown.text
     labels = [box.label for box in shown.app.selectbox]
     assert Words(lang)("whatif.placement") in labels
+
+
+@pytest.mark.parametrize(("lang", "text"), [("en", "about 2 min"), ("ko", "약 2분")])
+def test_on_a_fresh_machine_the_page_says_when_the_simulator_will_be_ready(
+    open_page, site_store, monkeypatch, lang, text
+):
+    monkeypatch.setattr(sys.modules["dashboard.whatif.follow"], "simulator_is_warm", lambda: False)
+    monkeypatch.setattr(progress, "compiling", lambda: Compiling(0.4, 130.0, "gang off"))
+    shown = open_page(site_store, "whatif", lang=lang)
+    assert "40%" in shown.text
+    assert text in shown.text
+    monkeypatch.setattr(progress, "compiling", lambda: None)
+    assert Words(lang)("run.will_compile") in open_page(site_store, "whatif", lang=lang).text
+
+
+def test_a_run_that_waits_for_the_compiler_shows_how_far_that_is(monkeypatch):
+    monkeypatch.setattr(progress, "compiling", lambda: Compiling(0.4, 130.0, "gang off"))
+    now = datetime(2026, 11, 2, tzinfo=UTC)
+    run = Run("a", "whatif", "c", Window(now - timedelta(days=7), now), now)
+    run.tell("compile", 40, 100)
+    words = Words("en")
+    assert progress.stage_text(run, words) == "Waiting for the compiler"
+    assert "ready in about 2 min (now: gang off)" in progress.waiting_text(run, words)
+    run.tell("replay", 2, 6)
+    assert progress.stage_text(run, words) == "Replaying 2 / 6"
+    assert progress.waiting_text(run, words) is None
 
 
 @pytest.mark.parametrize("lang", ["en", "ko"])

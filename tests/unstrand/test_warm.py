@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from scheduler_advisor import compiled
 from unstrand import warm
 
 
@@ -22,7 +23,7 @@ def started(monkeypatch, tmp_path):
         return children[-1]
 
     monkeypatch.setattr(warm.subprocess, "Popen", start)
-    monkeypatch.setattr(warm, "_mark", lambda: tmp_path / "warm")
+    monkeypatch.setattr(warm, "simulator_is_warm", (tmp_path / "warm").exists)
     return children
 
 
@@ -42,7 +43,36 @@ def test_the_mark_changes_with_the_sources(monkeypatch, tmp_path):
     engine = tmp_path / "engine"
     engine.mkdir()
     (engine / "drive.py").write_text("one = 1\n")
-    monkeypatch.setattr(warm, "_ENGINE", engine)
-    before = warm._mark()
+    monkeypatch.setattr(compiled, "ENGINE", engine)
+    before = compiled.mark()
     (engine / "drive.py").write_text("one = 2\n")
-    assert warm._mark() != before
+    assert compiled.mark() != before
+
+
+def test_how_far_the_compiler_is_can_be_read_while_it_works_and_not_after(tmp_path):
+    file = tmp_path / "warming.json"
+    assert compiled.compiling(file) is None
+    with compiled.Progress(file) as progress:
+        first = compiled.compiling(file)
+        assert (first.share, first.what) == (0.0, "")
+        assert first.left_s == pytest.approx(compiled.USUAL_S, rel=0.05)
+        progress.tell(0.25, 0.5, "the queue")
+        later = compiled.compiling(file)
+        assert 0.25 <= later.share < 0.5
+        assert later.what == "the queue"
+    assert compiled.compiling(file) is None
+
+
+def test_a_compiler_that_was_killed_is_not_waited_for(tmp_path):
+    file = tmp_path / "warming.json"
+    child = subprocess.run(
+        [sys.executable, "-c",
+         "import os, sys; from pathlib import Path\n"
+         "from scheduler_advisor.compiled import Progress\n"
+         "with Progress(Path(sys.argv[1])) as one:\n"
+         "    one.tell(0.5, 0.9, 'x'); os.kill(os.getpid(), 9)", str(file)],
+        check=False,
+    )  # fmt: skip
+    assert child.returncode == -9
+    assert file.exists()
+    assert compiled.compiling(file) is None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from collector.errors import CollectorError
@@ -19,19 +18,18 @@ from scheduler_advisor.advice.states import change_state
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.goals import Goals, parse_goals
 from scheduler_advisor.job_card import job_card
-from scheduler_advisor.report.forms import rendered
-from scheduler_advisor.report.json_form import report_json
-from scheduler_advisor.report.make import make_report
-from scheduler_advisor.report.saved import (
-    newest_report,
-    recommendations_of,
-    rows_behind,
-    save_report,
-)
+from scheduler_advisor.report.saved import newest_report, recommendations_of, rows_behind
+from scheduler_advisor.running.report import Place, made
+from scheduler_advisor.running.report import ReportWish as Task
+from scheduler_advisor.running.run import Run
+from scheduler_advisor.running.runs import runs_of
 from scheduler_advisor.window import Window
 from unstrand.api.query import ClusterQuery, WindowQuery, asked_window
 from unstrand.api.status import service_of
 from unstrand.errors import RequestRefusedError
+
+if TYPE_CHECKING:
+    from scheduler_advisor.crew import Crew
 
 router = APIRouter(tags=["advice"])
 making = APIRouter(tags=["advice"])
@@ -55,6 +53,9 @@ class ReportWish(_Body):
     forms: list[Literal["html", "json", "md", "pdf"]] = Field(default_factory=list)
     replay: bool = Field(
         False, description="Also try changes of scheduling on the window's own jobs: minutes."
+    )
+    thorough: bool = Field(
+        False, description="With replay: fair-share, topology, sharing and the like too."
     )
 
 
@@ -115,36 +116,40 @@ def newest(request: Request, query: Annotated[NewestQuery, Query()]) -> dict[str
     return body
 
 
-@making.post("/advice")
-def make(request: Request, wish: ReportWish) -> dict[str, Any]:
-    """Make a report now, keep it, and return it; ``files`` holds the forms asked for, base64."""
+@making.post("/advice", responses={202: {"description": "Begun; follow it under /runs/{run_id}"}})
+def make(request: Request, response: Response, wish: ReportWish) -> dict[str, Any]:
+    """Make a report now and keep it; ``files`` holds the forms asked for, base64.
+
+    From facts alone it is returned (200). With ``replay`` it takes minutes: the answer is 202 with
+    a ``run_id``, and /runs/{run_id} tells how far it is, holds the report once it is done, and
+    takes DELETE to stop it.
+    """
     service = service_of(request)
     asked = WindowQuery(since=wish.since, until=wish.until, tz=wish.tz, cluster=wish.cluster)
     found = asked_window(service.store, asked)
     window = Window(found.since, found.until, found.time_zone)
 
-    def made() -> dict[str, Any]:
-        from scheduler_advisor.followup.follow import judge, save_outcomes
-        from scheduler_advisor.steps import replay_all  # these load the compiler
-
+    def begun() -> dict[str, Any]:
         goals = Goals() if wish.goals is None else parse_goals(wish.goals, "goals")
-        service.keeper.everything()
-        replays = replay_all(service.store, window, goals, wish.cluster) if wish.replay else ()
-        report = make_report(
-            service.store, window, goals, at=service.clock(), cluster=wish.cluster, replays=replays
-        )
-        files = {form: rendered(report, form, wish.language) for form in wish.forms}
-        judged = judge(service.store, service.clock()) if wish.replay else []
-        _written(
-            request,
-            lambda work: save_report(work, report) + save_outcomes(work, judged, service.clock()),
-        )
-        return {
-            **report_json(report, wish.language),
-            "files": {form: base64.b64encode(content).decode() for form, content in files.items()},
-        }
+        task = Task(
+            window=window, goals=goals, cluster=wish.cluster, language=wish.language,
+            forms=tuple(wish.forms), replay=wish.replay, thorough=wish.thorough,
+        )  # fmt: skip
+        place = Place(
+            service.store, service.clock, account=lambda _: service.keeper.everything(),
+            keep=lambda write: _written(request, write),
+        )  # fmt: skip
+        runs = runs_of(service.store, service.clock)
 
-    return _or_refuse("body", made)
+        def doing(run: Run, crew: Crew) -> dict[str, Any]:
+            return made(run, crew, task, place)
+
+        if not wish.replay:
+            return runs.here("advice", wish.cluster, window, doing)
+        response.status_code = 202
+        return runs.begin("advice", wish.cluster, window, doing).as_json()
+
+    return _or_refuse("body", begun)
 
 
 @router.get("/advice/rows/{recommendation_id}")

@@ -24,6 +24,7 @@ from unstrand.api import (
     money,
     reports,
     rules,
+    runs,
     sheet_books,
     statements,
     status,
@@ -53,7 +54,7 @@ def api_app(service: Service) -> FastAPI:
     for part in (status, ingest, books, sheet_books, rules, adjustments, invoices, imports, backup):
         app.include_router(part.router)
     # Replays take longer than a question may: they work in processes and are followed or awaited.
-    for replay in (whatif.router, calibration.router, advice.making):
-        app.include_router(replay)
+    for long in (whatif.router, runs.router, calibration.router, advice.making):
+        app.include_router(long)
     docs.install(app)
     return app

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from scheduler_advisor.compiled import wait_for_compiler
+from scheduler_advisor.running.run import Run
+from scheduler_advisor.running.runs import runs_of
 from scheduler_advisor.window import Window
 from unstrand.api.query import WindowQuery, asked_window
 from unstrand.api.status import service_of
 from unstrand.errors import RequestRefusedError
+
+if TYPE_CHECKING:
+    from scheduler_advisor.crew import Crew
 
 router = APIRouter(tags=["what-if"])
 
@@ -22,9 +28,10 @@ def calibration(request: Request, query: Annotated[WindowQuery, Query()]) -> dic
     """
     from scheduler_advisor.replayed import Replayed  # these load the compiler
     from scheduler_advisor.report.replay_json import calibration_json
-    from scheduler_advisor.steps import calibrate, clusters_of, load
+    from scheduler_advisor.steps import Watch, calibrate, clusters_of, load
 
-    store = service_of(request).store
+    service = service_of(request)
+    store = service.store
     found = asked_window(store, query)
     window = Window(found.since, found.until, found.time_zone)
     names = [query.cluster] if query.cluster else clusters_of(store, window)
@@ -39,4 +46,11 @@ def calibration(request: Request, query: Annotated[WindowQuery, Query()]) -> dic
             f"nothing can be graded: {loaded.withheld} {dict(loaded.params)}", where="window",
             remedy="a longer window with at least 50 jobs",
         )  # fmt: skip
-    return {"cluster": names[0], **calibration_json(calibrate(loaded))}
+
+    def doing(run: Run, crew: Crew) -> dict[str, Any]:
+        wait_for_compiler(run)
+        watch = Watch(progress=run.tell, cancelled=run.stop.is_set, workers=crew)
+        return {"cluster": names[0], **calibration_json(calibrate(loaded, watch))}
+
+    # In the processes of all long work: compiled code would keep every other request waiting.
+    return runs_of(store, service.clock).here("calibration", names[0], window, doing)

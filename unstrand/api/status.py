@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from analytics.health.span import store_kind
+from scheduler_advisor.running.runs import runs_of
 
 if TYPE_CHECKING:
     from collector.agent.local import LocalCollector
@@ -48,6 +49,15 @@ class CollectorStatus(BaseModel):
     undelivered: int
 
 
+class LongWork(BaseModel):
+    """A report or what-if that works now; ``share`` of it is done, 0 to 1."""
+
+    run_id: str
+    kind: str
+    stage: str
+    share: float
+
+
 class Status(BaseModel):
     """The service at this moment; ``kind`` is demo, or site for real facts."""
 
@@ -58,6 +68,7 @@ class Status(BaseModel):
     collector: CollectorStatus | None
     writer: WriterStatus
     tasks: dict[str, TaskStatus]
+    long_work: list[LongWork]
 
 
 def service_of(request: Request) -> Service:
@@ -94,6 +105,10 @@ def status(request: Request) -> Status:
             )
             for name, task in service.schedule.figures.items()
         },
+        long_work=[
+            LongWork(run_id=run.run_id, kind=run.kind, stage=run.stage, share=round(run.share, 3))
+            for run in runs_of(service.store, service.clock).running()
+        ],
     )
 
 

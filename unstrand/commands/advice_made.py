@@ -17,8 +17,8 @@ from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.goals import Goals, load_goals
 from scheduler_advisor.window import Window, window_back
 from unstrand.clock import utc_now
+from unstrand.commands.followed import done_by_service
 from unstrand.commands.progress import working
-from unstrand.commands.send import send_long
 from unstrand.commands.source import ask, opened
 
 if TYPE_CHECKING:
@@ -116,10 +116,9 @@ def made_by_service(wish: Wish, address: str) -> dict[str, Any]:
         "since": window.since.isoformat(), "until": window.until.isoformat(),
         "tz": window.time_zone, "cluster": wish.cluster, "goals": text,
         "language": wish.language or goals.report.language, "forms": list(wish.forms),
-        "replay": wish.replay,
+        "replay": wish.replay, "thorough": wish.thorough,
     }  # fmt: skip
-    answer: dict[str, Any] = send_long(address, "advice", body)
-    return answer
+    return done_by_service(address, "advice", body)
 
 
 def _known_until(address: str) -> datetime:

@@ -16,6 +16,8 @@ from collector.ingest.door import AgentDoor
 from collector.ingest.take import prune, take_all
 from collector.slurm.importer import import_live
 from collector.store import Store, Work
+from scheduler_advisor.running.journal import declare_lost
+from scheduler_advisor.running.runs import close_runs
 from unstrand.schedule import LOOK_EVERY, WeeklyReports
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
 from unstrand.service.ledger_metrics import LedgerCollector
@@ -103,10 +105,20 @@ class Service:
 
     def start(self) -> None:
         """Begin to take batches and to run background work."""
+        self.say_what_was_lost()
         self.writer.start()
         self.schedule.start()
         if self.collector is not None:
             self.collector.start()
+
+    def say_what_was_lost(self) -> None:
+        """Long work that the last service did not end is called lost, here and where it is read."""
+        with self.store.work() as work, work.transaction():
+            for run in declare_lost(work, self.clock()):
+                log.warning(
+                    "a run of kind %s, begun %s, was lost when the service ended: start it again",
+                    run["kind"], f"{run['started_at']:%Y-%m-%d %H:%M} UTC",
+                )  # fmt: skip
 
     def stop(self) -> None:
         """Stop in order; safe to call twice."""
@@ -117,6 +129,7 @@ class Service:
             if self.collector is not None and not self.collector.stop():
                 log.warning("the reader of this machine's GPUs did not end in time; it is left")
             self.keeper.stop()
+            close_runs(self.store)
             self.left_running = not self.schedule.stop()
             if self.left_running:
                 log.warning("background work did not end in time; its transaction is undone")

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from collector.exporter.node import NodeExporter
+from scheduler_advisor.running.runs import runs_of
 from unstrand.advice_metrics import AdviceCollector
 from unstrand.service.core import Service
 
@@ -80,6 +81,7 @@ class ServiceCollector(Collector):
         yield from self._store()
         yield from self._writer()
         yield from self._tasks()
+        yield self._long_work()
 
     def _store(self) -> Iterable[Metric]:
         path = Path(self._service.store.path)
@@ -105,6 +107,16 @@ class ServiceCollector(Collector):
         yield CounterMetricFamily(
             "unstrand_writer_commit_seconds", "Time spent in transactions.", value=figures.commit_s
         )
+
+    def _long_work(self) -> Metric:
+        """Reports and what-ifs that work now."""
+        family = GaugeMetricFamily(
+            "unstrand_long_work_running", "Long work that runs now, by kind.", labels=["kind"]
+        )
+        working = runs_of(self._service.store, self._service.clock).running()
+        for kind in ("advice", "calibration", "whatif"):
+            family.add_metric([kind], sum(run.kind == kind for run in working))
+        return family
 
     def _tasks(self) -> Iterable[Metric]:
         runs = CounterMetricFamily(

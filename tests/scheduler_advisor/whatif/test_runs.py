@@ -2,69 +2,62 @@
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
 import operator
 import os
+import subprocess
+import sys
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from collector.model import Allocation, FactWindow, JobRun, Node
 from scheduler_advisor.crew import Crew
 from scheduler_advisor.errors import AdvisorError
+from scheduler_advisor.running.journal import declare_lost, last_run, past_runs
+from scheduler_advisor.running.run import Run, RunState
+from scheduler_advisor.running.runs import Runs
 from scheduler_advisor.whatif.proposals import proposals, save_proposal
-from scheduler_advisor.whatif.runs import Runs
+from scheduler_advisor.whatif.try_out import start_whatif
 from scheduler_advisor.whatif.wish import Wish, WishError
 from scheduler_advisor.window import Window
 from scheduler_advisor.workers import CancelledError, Processes
 
-T0 = datetime(2026, 10, 5, tzinfo=UTC)
-WINDOW = Window(T0, T0 + timedelta(days=14))
-SAME = {"cluster": "c", "source": "test"}
+_spec = importlib.util.spec_from_file_location(
+    "waiting_site", Path(__file__).parents[2] / "waiting_site.py"
+)
+waiting_site = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(waiting_site)
+T0 = waiting_site.T0
+WINDOW = Window(T0, waiting_site.UNTIL)
 
 
 @pytest.fixture
 def site(store):
     """Two nodes; one-GPU jobs spread over them, and whole-node jobs that wait."""
-    facts = [Node(node=f"n{n}", gpus=8, gpu_model="A100", valid_from=T0, **SAME) for n in (1, 2)]
-    facts.append(FactWindow(kind="scheduler", since=T0, until=WINDOW.until, **SAME))
-    for number in range(160):
-        submit = T0 + timedelta(hours=2 * number)
-        whole = number % 8 == 7
-        start = submit + timedelta(hours=6 if whole else 0)
-        end = start + timedelta(hours=9 if not whole else 5)
-        gpus, node = (8, "n1") if whole else (1, f"n{number % 2 + 1}")
-        facts.append(
-            JobRun(run_id=f"{number}.1", job_id=str(number), attempt=1, submit_at=submit,
-                   start_at=start, end_at=end, gpus=gpus, state="COMPLETED", limit_s=40_000,
-                   account="a", user_name="u", **SAME)
-        )  # fmt: skip
-        facts.append(Allocation(run_id=f"{number}.1", node=node, gpus=gpus, share_num=1,
-                                share_den=1, start_at=start, end_at=end, **SAME))  # fmt: skip
-    with store.work() as work, work.transaction():
-        work.append_facts(facts)
+    waiting_site.fill(store)
     return store
 
 
 @pytest.fixture
-def crowd():
+def crowd(site):
     """Runs with one process; it ends with the test."""
-    found = Runs(workers=1)
+    ticks = itertools.count()
+    found = Runs(site, lambda: T0 + timedelta(seconds=next(ticks)), workers=1)
     yield found
     found.close()
 
 
 def finished(run, timeout_s=400):
-    until = time.monotonic() + timeout_s
-    while run.state == "running":
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    assert run.over.wait(timeout_s)
     return run
 
 
 def test_today_and_a_candidate_stand_side_by_side(site, crowd):
-    run = finished(crowd.start(site, WINDOW, "c", Wish(values=(("backfill", "none"),))))
+    run = finished(start_whatif(crowd, WINDOW, "c", Wish(values=(("backfill", "none"),))))
     assert run.error is None
     result = run.result
     assert (run.done, run.total) == (6, 6)
@@ -73,7 +66,7 @@ def test_today_and_a_candidate_stand_side_by_side(site, crowd):
     assert [row["load"] for row in result["boundary"]] == [0.7, 1.0, 1.3]
     assert len(result["daily"]["today"]) == 14
     assert 'kind = "none"' in result["policy"]
-    again = finished(crowd.start(site, WINDOW, "c", Wish(values=(("backfill", "none"),))))
+    again = finished(start_whatif(crowd, WINDOW, "c", Wish(values=(("backfill", "none"),))))
     assert again.result == result
     with site.work() as work:
         name = save_proposal(work, cluster="c", name="no backfill", actor="me", window=WINDOW,
@@ -84,27 +77,124 @@ def test_today_and_a_candidate_stand_side_by_side(site, crowd):
 
 def test_a_wish_that_makes_no_sense_is_refused_in_words(site, crowd):
     with pytest.raises(WishError, match="load"):
-        crowd.start(site, WINDOW, "c", Wish(load=99))
-    run = finished(crowd.start(site, WINDOW, "c", Wish(values=(("order", "wrong"),))))
+        start_whatif(crowd, WINDOW, "c", Wish(load=99))
+    run = finished(start_whatif(crowd, WINDOW, "c", Wish(values=(("order", "wrong"),))))
     assert run.state == "failed"
     assert "order = wrong" in run.error
     short = Window(T0, T0 + timedelta(days=2))
-    assert "short_window" in finished(crowd.start(site, short, "c", Wish())).error
+    assert "short_window" in finished(start_whatif(crowd, short, "c", Wish())).error
 
 
 def test_a_cancelled_run_keeps_nothing(site, crowd):
-    run = crowd.start(site, WINDOW, "c", Wish())
+    run = start_whatif(crowd, WINDOW, "c", Wish())
     assert crowd.cancel(run.run_id)
     assert finished(run).state == "cancelled"
     assert run.result is None
     assert not crowd.cancel("unknown")
 
 
+def test_what_ran_and_how_it_ended_is_in_the_store(site, crowd):
+    finished(crowd.begin("advice", "c", WINDOW, lambda run, _: {"a": 1}))
+
+    def fails(run, _):
+        raise AdvisorError("too little is known")
+
+    finished(crowd.begin("advice", None, WINDOW, fails))
+    with site.work() as work:
+        rows = {row["kind"]: row for row in past_runs(work)}
+        assert last_run(work, "advice")["error"] == "too little is known"
+        assert declare_lost(work, T0) == []
+        assert len(past_runs(work)) == 2
+    assert set(rows) == {"advice"}
+
+
+def test_what_a_service_left_running_is_called_lost_by_the_next_one(site, crowd):
+    hold = threading.Event()
+    run = crowd.begin("advice", "c", WINDOW, lambda *_: {"held": hold.wait(60)})
+    with site.work() as work:
+        later = T0 + timedelta(days=1)
+        assert [row["run_id"] for row in declare_lost(work, later)] == [run.run_id]
+        assert last_run(work, "advice")["state"] == "lost"
+        assert declare_lost(work, later) == []
+    hold.set()
+    finished(run)
+
+
+def test_how_far_it_is_grows_from_stage_to_stage_and_cluster_to_cluster():
+    run = Run("a", "advice", None, WINDOW, T0, parts=2)
+    shares = []
+    for part in (0, 1):
+        run.part = part
+        for stage in ("read", "calibrate", "changes", "pairs", "whole", "boundary"):
+            for done in (0, 1, 3):
+                run.tell(stage, done, 3)
+                shares.append(round(run.share, 9))
+    assert shares == sorted(shares)
+    assert shares[-1] < 1
+    run.state = RunState.DONE
+    assert run.share == 1
+    run.stop.set()
+    with pytest.raises(CancelledError):
+        run.tell("report")
+
+
+def test_one_who_comes_later_has_its_turn_after_one_item_of_each():
+    crew = Crew(1)
+    try:
+        list(crew.each(time.sleep, operator.call, [0.0]))
+        order = []
+
+        def many():
+            for item, _ in crew.each(time.sleep, operator.call, [0.3] * 6):
+                order.append(item)
+
+        slow = threading.Thread(target=many)
+        slow.start()
+        time.sleep(0.1)
+        for item, _ in crew.each(abs, operator.call, [-1]):
+            order.append(item)
+        assert len(order) <= 2, "it waited for all that had come before"
+        slow.join()
+    finally:
+        crew.close()
+
+
+_PARENT = """
+import operator, time
+from scheduler_advisor.crew import Crew
+crew = Crew(1)
+list(crew.each(time.sleep, operator.call, [0]))
+print(crew._all[0]._child.pid, flush=True)
+list(crew.each(time.sleep, operator.call, [600]))
+"""
+
+
+def test_a_worker_does_not_outlive_a_parent_that_is_killed_in_the_middle_of_its_work():
+    parent = subprocess.Popen([sys.executable, "-c", _PARENT], stdout=subprocess.PIPE, text=True)
+    worker = int(parent.stdout.readline())
+    time.sleep(0.3)
+    os.kill(worker, 0)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    until = time.monotonic() + 10
+    while Path(f"/proc/{worker}").exists() and "zombie" not in status_of(worker):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def status_of(pid):
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return "zombie"
+
+
 def test_work_of_one_does_not_wait_for_that_of_another():
     crew = Crew(2)
     try:
         list(crew.each(time.sleep, operator.call, [0.0, 0.0]))  # both processes are there
-        slow = threading.Thread(target=lambda: list(crew.each(time.sleep, operator.call, [8.0])))
+        slow = threading.Thread(target=lambda: list(crew.each(time.sleep, operator.call, [2.0])))
         slow.start()
         assert list(crew.each(abs, operator.call, [-1])) == [(-1, 1)]
         assert slow.is_alive()

@@ -19,6 +19,18 @@ _spec = importlib.util.spec_from_file_location(
 small_site = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(small_site)
 
+_other = importlib.util.spec_from_file_location(
+    "waiting_site", Path(__file__).parents[2] / "waiting_site.py"
+)
+waiting_site = importlib.util.module_from_spec(_other)
+_other.loader.exec_module(waiting_site)
+
+
+@pytest.fixture(scope="session")
+def waiting():
+    """The site on which whole-node jobs wait, for replays."""
+    return waiting_site
+
 
 @pytest.fixture(scope="session")
 def site():
@@ -46,6 +58,9 @@ class Client:
 
     def post(self, path, **options) -> httpx.Response:
         return self._ask("POST", path, **options)
+
+    def delete(self, path, **options) -> httpx.Response:
+        return self._ask("DELETE", path, **options)
 
     def _ask(self, method, path, **options) -> httpx.Response:
         async def ask():

@@ -1,0 +1,1 @@
+"""Long work beside everything else: started, followed, cancelled, and never silently gone."""
