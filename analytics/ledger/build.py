@@ -75,10 +75,14 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
 def _write_activity(
     work: Work, cluster: str, span: tuple[datetime, datetime], computed: Computed
 ) -> None:
-    work.execute(
-        "DELETE FROM activity_hour WHERE cluster = ? AND hour >= ? AND hour < ?", [cluster, *span]
-    )
-    work.append("activity_hour", computed.activity)
+    for table, rows in (
+        ("activity_hour", computed.activity), ("idle_memory_hour", computed.idle_memory)
+    ):  # fmt: skip
+        work.execute(
+            f"DELETE FROM {table} WHERE cluster = ? AND hour >= ? AND hour < ?",  # noqa: S608 - our own names
+            [cluster, *span],
+        )
+        work.append(table, rows)
 
 
 def _days(window: Window) -> Iterator[tuple[datetime, datetime]]:

@@ -31,6 +31,8 @@ from analytics.ledger.frame import Frame
 from analytics.ledger.held import Conflict, Held, resolve
 from analytics.ledger.heldrows import HeldRows, held_rows
 from analytics.ledger.host import HostShares, host_shares
+from analytics.ledger.idleboards import cut_up, name_idle_boards
+from analytics.ledger.idlememory import post_idle_memory
 from analytics.ledger.kernel import state as k
 from analytics.ledger.kernel.sweep import sweep
 from analytics.ledger.kernel.world import new_world
@@ -43,7 +45,7 @@ from analytics.ledger.profile import DemandProfile, demand_profile
 from analytics.ledger.ranks import mark_started_apart
 from analytics.ledger.remainder import Left, remainders
 from analytics.ledger.rogue import rogue_use
-from analytics.ledger.rollup import activity_table, recall
+from analytics.ledger.rollup import activity_table, idle_memory_table, recall
 from analytics.ledger.rows import rows_table
 from analytics.ledger.settings import LedgerSettings, settings_at
 from analytics.ledger.slices import cut, cuts
@@ -61,6 +63,7 @@ class Computed:
     rows: pa.Table
     causes: pa.Table
     activity: pa.Table
+    idle_memory: pa.Table
     evidence: pa.Table
     fragments: Fragments
     conflicts: list[Conflict]
@@ -100,10 +103,14 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     busy = held_rows(inside, parts, settings.hang_least_s * US)
     left, geometry = remainders(frame, broken.all, busy.shared)
     _check(frame, busy, rest, left)
+    boards = cut_up(frame)
+    name_idle_boards(frame, rest, left, boards)
+    idle = post_idle_memory(frame, rest, left, boards, sorted(gone))
     return Computed(
         rows=rows_table(frame, busy, rest, left),
         causes=causes(frame, found, pending, host, busy, geometry),
         activity=activity_table(cluster, fleet, inside.pieces, parts),
+        idle_memory=idle_memory_table(frame, idle),
         evidence=evidence_table(frame, busy, points, late),
         fragments=fragments(
             frame, host, broken.loose, _distributions(work, cluster, profiles), prices.names

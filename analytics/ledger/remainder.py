@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from analytics.ledger.broken import Breakage
-from analytics.ledger.classes import NOT_HELD, LedgerClass
+from analytics.ledger.classes import NOT_HELD, LedgerClass, Overlay
 from analytics.ledger.events import spans_of
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import FAILED_STATES
@@ -18,8 +18,8 @@ from analytics.ledger.split import split
 
 Place = tuple[int, str, int]
 """pool, gpu, slot."""
-Left = dict[Place, dict[LedgerClass, int]]
-"""Per (pool, gpu, slot) the micro-GPU-seconds of each class."""
+Left = dict[Place, dict[LedgerClass | Overlay, int]]
+"""Per (pool, gpu, slot) the micro-GPU-seconds of each class, later also of overlays."""
 
 
 Blamed = list[tuple[tuple[int, int, str, str, str, str | None], int]]
@@ -60,7 +60,7 @@ def remainders(
                 left -= stranded
             if left:
                 exact[place][name] += left * (t1 - t0)
-    result = {
+    result: Left = {
         place: _spread(whole[place] - shared.get(place, 0), exact[place], held.per_gpu)
         for place in sorted(whole)
     }
@@ -121,12 +121,14 @@ def _steps(pieces: list[Piece], marks: Marks, edges: list[int]) -> Iterator[tupl
             yield t0, t1, slot
 
 
-def _spread(amount: int, exact: dict[LedgerClass, int], per_gpu: int) -> dict[LedgerClass, int]:
+def _spread(
+    amount: int, exact: dict[LedgerClass, int], per_gpu: int
+) -> dict[LedgerClass | Overlay, int]:
     """Exactly ``amount`` over the classes, by largest remainder, ties in class order."""
     classes = [name for name in NOT_HELD if exact.get(name)]
     if not classes:
         return {LedgerClass.FREE: amount} if amount else {}
-    posts = {name: exact[name] // per_gpu for name in classes}
+    posts: dict[LedgerClass | Overlay, int] = {name: exact[name] // per_gpu for name in classes}
     ranked = sorted(classes, key=lambda name: (-(exact[name] % per_gpu), NOT_HELD.index(name)))
     step = 1 if amount >= sum(posts.values()) else -1
     place = 0

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.ledger.fleet import Fleet
+from analytics.ledger.frame import Frame
 from analytics.ledger.held import Piece
+from analytics.ledger.idlememory import Where
 from analytics.ledger.parts import Parts
 from analytics.window import HOUR_US, from_us
 from collector.store import Work
@@ -47,6 +49,27 @@ def activity_table(cluster: str, fleet: Fleet, pieces: list[Piece], parts: Parts
             "active_ppm_us": parts.active[some],
             "hang_us": parts.hang[some],
             "untouched_ppm_us": parts.untouched[some],
+        }
+    )
+
+
+def idle_memory_table(frame: Frame, posted: dict[Where, int]) -> pa.Table:
+    """Rows of ``idle_memory_hour``."""
+    places = list(posted)
+    slot = np.array([place[2] for place in places], np.int64)
+    begin = frame.bounds[:-1][slot]
+    pools = [frame.fleet.pools[place[0]] for place in places]
+    time, text = pa.timestamp("us"), pa.string()
+    return pa.table(
+        {
+            "cluster": pa.array([frame.facts.cluster] * len(places), text),
+            "hour": pa.array(begin // HOUR_US * HOUR_US, time),
+            "since": pa.array(begin, time),
+            "until": pa.array(frame.bounds[1:][slot], time),
+            "node": pa.array([node for node, _ in pools], text),
+            "gpu_model": pa.array([model for _, model in pools], text),
+            "gpu_uuid": pa.array([place[1] for place in places], text),
+            "untouched_us": pa.array(list(posted.values()), pa.int64()),
         }
     )
 

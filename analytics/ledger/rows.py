@@ -28,6 +28,8 @@ _HELD_PLACES = [
     )
 ]
 
+_PLACE = {name.value: place for name, place in [*INDEX.items(), *OVERLAY_INDEX.items()]}
+
 
 def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Table:
     """All rows, in the order (slice, pool, GPU, run): the same facts give the same bytes."""
@@ -42,7 +44,7 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     wide[n : n + m] = rest[pools, slots]
     for nth, classes in enumerate(left.values()):
         for name, amount in classes.items():
-            wide[n + m + nth, INDEX[name]] = amount
+            wide[n + m + nth, _PLACE[name]] = amount
     places = list(left)
     pool = np.concatenate([busy.pool, pools, [place[0] for place in places]]).astype(np.int64)
     slot = np.concatenate([busy.slot, slots, [place[2] for place in places]]).astype(np.int64)

@@ -661,7 +661,30 @@ class Reference:
         for a, b in pairwise(times):
             fits = self.one_piece(a, b, fits, edges, exact, since)
         self.posted = self.rounded(exact, edges)
+        self.name_boards(edges, [t for t in times if t >= since])
         return self.posted
+
+    def name_boards(self, edges, times):
+        """Boards that are cut into instances have rows of their own while nobody holds them."""
+        for node, gpu in sorted({(r.nodes[0], r.gpu) for r in self.h.runs if r.mig}):
+            for slot in edges[:-1]:
+                idle = 0
+                for a, b in pairwise(times):
+                    if max(e for e in edges if e <= a) == slot:
+                        held = any(g == gpu for _, g, _ in self.holders(node, a)[0])
+                        idle += 0 if held else b - a
+                pool = self.posted.get((node, None, None, slot), {})
+                for name in reversed(FREE):
+                    part = min(idle, pool.get(name, 0))
+                    if part:
+                        idle -= part
+                        pool[name] -= part
+                        own = self.posted.setdefault((node, gpu, None, slot), {})
+                        own[name] = own.get(name, 0) + part
+        for key in list(self.posted):
+            self.posted[key] = {name: n for name, n in self.posted[key].items() if n}
+            if not self.posted[key]:
+                del self.posted[key]
 
     def one_piece(self, a, b, fits, edges, exact, since):
         slot = max((e for e in edges if e <= a), default=None)

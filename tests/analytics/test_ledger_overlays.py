@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from analytics.ledger import ensure_built
+from analytics.ledger import build, ensure_built
 from analytics.ledger.geometry import Instance, stranded_slices
 from analytics.ledger.settings import put_setting
 from analytics.window import EPOCH
@@ -89,6 +89,117 @@ def test_a_gpu_of_a_gang_without_a_process_is_suspected(site):
     site.built()
     assert overlay(site, "suspect_hang") == pytest.approx(1.0)
     assert evidence(site) == [(run, "suspect_hang", "no_process")]
+
+
+def unheld(site, memory, node="n1", **more):
+    """Samples by the minute without a run, of devices -> used MiB of 80,000."""
+    ticks = [(unit, tick) for unit in memory for tick in range(1, 61)]
+    columns = {
+        "gpu_uuid": [unit for unit, _ in ticks],
+        "mem_used_mib": [float(memory[unit]) for unit, _ in ticks],
+        "ts": [site.window.since + timedelta(minutes=tick) for _, tick in ticks],
+    }
+    fixed = {"cluster": "c", "node": node, "step_s": 60.0, "source": "test", "util_ratio": 0.0}
+    fixed |= {"mem_total_mib": 80_000.0, **more}
+    with site.store.work() as work:
+        work.append("sample", columns | {name: [v] * len(ticks) for name, v in fixed.items()})
+
+
+def test_memory_that_nobody_holds_is_idle_too_whatever_the_class(site):
+    site.node(gpus=4).known(until=0.5)
+    unheld(site, {"a": 0, "b": 20_000, "c": 80_000})
+    site.built()
+    assert site.hours_of() == {"free": 2.0, "unknown": 2.0}
+    assert overlay(site, "vram_idle") == pytest.approx(1.0 + 0.75)  # the fourth was not measured
+
+
+def test_untagged_samples_of_held_gpus_are_not_taken_for_idle_ones(site):
+    site.node(gpus=2).known().run(gpus=2, until=0.75)
+    unheld(site, {"a": 0, "b": 0})
+    site.built()
+    # Both are sampled without a run for the whole hour, half a GPU-hour of it was not held.
+    assert overlay(site, "vram_idle") == pytest.approx(2 * 0.75)  # of the run that holds them all
+
+
+def test_a_gpu_that_is_held_by_name_for_half_an_hour_is_idle_for_the_other_half(site):
+    site.node(gpus=2).known().run(uuids=["a"], until=0.5)
+    unheld(site, {"a": 40_000, "b": 0})
+    site.built()
+    held = site.store.value(
+        "SELECT CAST(sum(vram_idle) AS BIGINT) FROM ledger_hour WHERE run_key IS NOT NULL"
+    )
+    assert held / 3.6e9 == pytest.approx(0.5 * 0.5)
+    assert overlay(site, "vram_idle") == pytest.approx(0.5 + 1.0)
+
+
+def test_idle_memory_outlives_its_samples(site):
+    site.node(gpus=4).known().run(gpus=1, until=1)
+    unheld(site, {"a": 0, "b": 20_000})
+    site.built()
+    before = site.ledger_rows()
+    assert overlay(site, "vram_idle") == pytest.approx(1.75)
+    with site.store.work() as work:
+        work.execute("DELETE FROM sample")
+    build(site.store, "c", site.window)
+    assert site.ledger_rows() == before
+
+
+def cut_up(site, gpu, names, node="n1"):
+    """MIG instances of a board: name -> compute slices, one after the other."""
+    with site.store.work() as work:
+        for place, (name, slices) in enumerate(names.items()):
+            work.append(
+                "mig_instance",
+                {
+                    "cluster": ["c"], "node": [node], "gpu_uuid": [gpu], "mig_uuid": [name],
+                    "gpu_slices": [slices], "placement_start": [place * 4], "valid_from": [EPOCH],
+                    "source": ["test"],
+                },
+            )  # fmt: skip
+
+
+def rows_by_gpu(site, *columns):
+    rows = site.store.rows(
+        f"SELECT gpu_uuid, {', '.join(columns)} FROM ledger_hour WHERE run_key IS NULL "
+        "ORDER BY gpu_uuid NULLS FIRST"
+    )
+    return {row["gpu_uuid"]: tuple(row[c] / 3.6e9 for c in columns) for row in rows}
+
+
+def test_a_mig_board_that_nobody_holds_has_a_row_of_its_own(site):
+    site.node(gpus=4).known()
+    cut_up(site, "GPU-a", {"MIG-1": 3, "MIG-2": 3})
+    unheld(site, {"MIG-1": 80_000, "MIG-2": 0, "b": 0})
+    with site.store.work() as work:
+        work.execute(
+            "UPDATE sample SET mig_uuid = gpu_uuid, gpu_uuid = 'GPU-a' WHERE gpu_uuid LIKE 'MIG%'"
+        )
+    site.built()
+    assert site.hours_of() == {"free": 4.0}
+    found = rows_by_gpu(site, "free", "vram_idle")
+    assert found[None] == (3.0, 1.0)
+    # The second instance is three of seven slices, and nobody touches its memory.
+    assert found["GPU-a"] == (1.0, pytest.approx(3 / 7))
+
+
+def test_a_mig_board_is_unassigned_before_and_after_a_pod_holds_a_slice(site):
+    site.node(gpus=2, model="A100-40").known()
+    cut_up(site, "GPU-a", {"MIG-1": 3, "MIG-2": 3})
+    site.run(uuids=["GPU-a"], mig="MIG-1", share=(3, 7), since=0.5, until=1)
+    site.built()
+    found = rows_by_gpu(site, "free", "stranded_shape")
+    # Beside a 3g instance another 3g fits, and one of the seven slices stays without memory.
+    assert found["GPU-a"] == (pytest.approx(0.5 + 0.5 * 3 / 7), pytest.approx(0.5 / 7))
+    assert found[None] == (1.0, 0.0)
+    assert site.hours_of()["allocated_unmeasured"] == pytest.approx(0.5 * 3 / 7)
+
+
+def test_a_mig_board_is_not_among_the_gpus_that_a_gang_waits_for(site):
+    site.node(gpus=2).known().wait(2, until=1).run(gpus=1, until=1)
+    cut_up(site, "GPU-a", {"MIG-1": 3})
+    site.built()
+    # One GPU is left, and it is the board: what the queue claimed of the node stands on its row.
+    assert rows_by_gpu(site, "gang_wait", "free") == {"GPU-a": (1.0, 0.0)}
 
 
 def test_memory_that_nobody_touched_is_shown_beside(site):

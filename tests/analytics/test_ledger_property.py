@@ -370,12 +370,14 @@ def rows_of(store):
         "FROM ledger_hour h JOIN ledger_pool p USING (pool_key) "
         "LEFT JOIN ledger_run r USING (run_key)"
     )
-    return {
+    found = {
         (row["node"], row["gpu_uuid"], row["run_id"], row["since"]): {
             name: row[name] for name in CLASSES if row[name]
         }
         for row in rows
     }
+    # A pool whose time all stands on its boards' rows may keep the bounds of its stranded time.
+    return {key: classes for key, classes in found.items() if classes}
 
 
 def over_booked(ref, h, since, last):
