@@ -45,6 +45,8 @@ def make_room(world: LiveWorld, job: Job, by_rank: bool, reclaim: bool) -> bool:
             lifted.remove(run)
         else:
             _lift(world, run, +1)
+    if not lifted:  # it fits as it is: what holds it is the promise to the head
+        return False
     placed = _fits(world, job)
     assert placed is not None
     for run in lifted:
