@@ -57,6 +57,11 @@ class World:
     gave: dict[int, tuple[int, int]] = field(default_factory=dict)
     component: dict[int, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for job in self.all:
+            if job.network is not None:
+                job.network.spaces, job.network.down = self.spaces, self.down
+
     # -- who may start ---------------------------------------------------------------------
 
     def up(self) -> dict[int, Space]:
@@ -118,6 +123,8 @@ class World:
 
     def start(self, job: Job, placed: Placed) -> None:
         """The job runs from now; its tasks are already taken from the nodes."""
+        if job.network is not None:
+            job.network.stretch(job, placed)
         wall = self._wall(job)
         self.news += 1
         job.starts.append(self.now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scheduler_advisor.engine.parts.reference_network import never_in_a_domain
 from scheduler_advisor.engine.policy import Placement, Ties
 from scheduler_advisor.engine.reference_world import FULL, Job, Space, place
 
@@ -18,7 +19,7 @@ def never(world: World, job: Job) -> bool:
     room = [space.count(tasks[0]) for space in spaces.values()] if tasks else []
     if sum(min(one, 1) if job.distinct else one for one in room) < len(tasks):
         return True
-    if not side_by_side(world, job, spaces):
+    if not side_by_side(world, job, spaces) or never_in_a_domain(job):
         return True
     if (
         not world.cluster.total_gpus * FULL

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from scheduler_advisor.engine.chance import draw
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.policy import Placement, Policy
 from scheduler_advisor.engine.reference_scored import Scoring, with_scoring
+
+if TYPE_CHECKING:
+    from scheduler_advisor.engine.parts.reference_network import Network
 
 FULL = 1000  # thousandths of one GPU
 MANY = 1 << 16  # tasks that ask for nothing
@@ -111,6 +114,7 @@ class Job:
     placed: list[tuple[int, Held]] = field(default_factory=list)
     since: list[int] = field(default_factory=list)
     scoring: Scoring | None = None
+    network: Network | None = None
 
     @property
     def gpus(self) -> int:
@@ -140,6 +144,8 @@ def place(
     """Puts the job's tasks one by one on nodes of `spaces`, or changes nothing and says None.
     `safe(node, need, gpu)` may refuse a node; it is told of each task by `safe.took`."""
     wanted = job.needs if needs is None else needs
+    if job.network is not None and job.network.places(job):
+        return job.network.place(job, spaces, safe)
     placed: Placed = []
     for task, need in enumerate(wanted):
         used = {node for node, _ in placed} if job.distinct else set()
@@ -217,7 +223,10 @@ def jobs_of(jobs: Jobs, cluster: Cluster, policy: Policy, keys: list[tuple[int, 
                 left=int(jobs.run[index]),
             )
         )
-    return with_scoring(jobs, cluster, policy, made)
+    # It needs what this module tells of jobs and nodes.
+    from scheduler_advisor.engine.parts.reference_network import with_network
+
+    return with_network(jobs, cluster, policy, with_scoring(jobs, cluster, policy, made))
 
 
 def allowed_nodes(jobs: Jobs, cluster: Cluster, index: int) -> set[int]:

@@ -93,6 +93,8 @@ def prepared_fluid(jobs: Jobs, cluster: Cluster, policy: Policy) -> Fluid:
     bands = order_bands(jobs, cluster, policy).tolist()
     submit = jobs.submit.tolist()
     needs = needs_of(jobs, cluster, policy).tolist()
+    if policy.placement is not Placement.TOPOLOGY:
+        needs = [0] * len(jobs)  # nobody hears what a job requires of the network
     fluid = Fluid(
         jobs,
         cluster,

@@ -14,12 +14,13 @@ from scheduler_advisor.engine.parts.gang import place_gang
 from scheduler_advisor.engine.parts.net import ANYWHERE, Net, measured
 from scheduler_advisor.engine.parts.places import narrowed_links, needs_of, places_of
 from scheduler_advisor.engine.place import move_job
-from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.engine.policy import Placement, Policy
 from scheduler_advisor.engine.prepare import Prepared
 from scheduler_advisor.engine.world import GROUP, S_CLASS, S_GPU, S_MILLI
 
 Ints = NDArray[np.int64]
 MIB = 1 << 20
+FIRST_TRIAL = -(1 << 40)  # below the stamps of every other trial placement
 
 
 def empty_net() -> Net:
@@ -93,6 +94,8 @@ def _net(ready: Prepared, jobs: Jobs, cluster: Cluster, policy: Policy) -> Net:
 def _needs(ready: Prepared, jobs: Jobs, cluster: Cluster, policy: Policy) -> Ints:
     needs = np.zeros(len(ready.world.classes.member), np.int64)
     per_job = needs_of(jobs, cluster, policy)
+    if policy.placement is not Placement.TOPOLOGY:
+        return needs  # nobody hears what a job requires of the network
     from scheduler_advisor.engine.groups import grouped
 
     needs[grouped(jobs, cluster, places_of(cluster, policy)).of_job] = per_job
@@ -106,14 +109,16 @@ def _best_placements(ready: Prepared, net: Net, policy: Policy) -> Ints:
     of_job = w.rows.shape
     shapes, first = np.unique(of_job, return_index=True)
     need, hopeless = net.need.copy(), np.zeros(0, np.int64)
+    stamp = FIRST_TRIAL
     for shape, job in zip(shapes.tolist(), first.tolist(), strict=True):
         if shape < 0 or w.shapes[shape, S_GPU] == 0 or w.shapes[shape, S_MILLI] != 0:
             continue
         for bound in (True, False):
             net.need[:] = need if bound else ANYWHERE
+            stamp -= 1  # a node bears the mark of one trial alone
             placed = place_gang(
                 w.nodes, w.buckets, w.shadow, w.shapes, w.classes, w.held, w.rows, w.book, rules,
-                net, job, -(1 << 50), -1 - job, 0,
+                net, job, -(1 << 50), stamp, 0,
             )  # fmt: skip
             if placed == 1:
                 net.best[shape] = measured(
