@@ -14,7 +14,7 @@ from analytics.currencies import is_currency
 from analytics.errors import AdjustmentError
 from analytics.money import text
 from analytics.months import Month
-from analytics.org import UNMAPPED, folded
+from analytics.org import ANY, UNMAPPED, folded, teams_by_label
 from analytics.window import Window
 from collector.store import Work
 
@@ -100,9 +100,11 @@ def _problem(a: Adjustment) -> str | None:
 
 
 def known_teams(work: Work) -> list[str]:
-    """Every team of the map, and `unmapped`."""
-    rows = work.rows("SELECT DISTINCT team FROM org_map ORDER BY team")
-    return [row["team"] for row in rows if row["team"] != UNMAPPED] + [UNMAPPED]
+    """Every team of the map, those that labels name, and `unmapped`."""
+    names = {row["team"] for row in work.rows("SELECT DISTINCT team FROM org_map")}
+    if ANY in names:
+        names |= teams_by_label(work)
+    return [*sorted(names - {UNMAPPED, ANY}), UNMAPPED]
 
 
 def checked_team(work: Work, team: str) -> str:

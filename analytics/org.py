@@ -16,8 +16,11 @@ from analytics.sheet import read_sheet
 from analytics.window import EPOCH, parse_time
 from collector.store import Work
 
-KEY_KINDS = ("label", "project", "account", "user", "partition")
-"""In this order a run's names are looked up; the first that is mapped decides."""
+KEY_KINDS = ("project", "account", "user", "partition")
+"""In this order a run's names are looked up, after its labels; the first that is mapped decides."""
+LABEL = "label:"
+ANY = "*"
+"""As a label's value: any that has no row of its own. As its team: the value itself."""
 WHOLE_PPM = 1_000_000
 UNMAPPED = "unmapped"
 
@@ -56,8 +59,13 @@ def read_mappings(text: str, name: str) -> list[Mapping]:
 
 
 def _from_row(row: dict[str, str], name: str) -> Mapping:
-    if row["key_kind"] not in KEY_KINDS:
-        raise OrgMapError(f"key_kind {row['key_kind']!r}: use one of {', '.join(KEY_KINDS)}")
+    kind = row["key_kind"]
+    if kind not in KEY_KINDS and not (kind.startswith(LABEL) and kind[len(LABEL) :].strip()):
+        raise OrgMapError(
+            f"key_kind {kind!r}: use one of {', '.join(KEY_KINDS)}, or {LABEL}KEY for a label"
+        )
+    if row["team"] == ANY and not kind.startswith(LABEL):
+        raise OrgMapError(f"team {ANY} stands for the value of a label: use it with {LABEL}KEY")
     if not row["key_value"] or not row["team"]:
         raise OrgMapError("key_value and team must not be empty")
     since = parse_time(row["valid_from"]) if row.get("valid_from") else EPOCH
@@ -141,11 +149,31 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _columns(m: Mapping) -> dict[str, Any]:
     return {
-        "cluster": m.cluster, "key_kind": m.key_kind, "key_value": folded(m.key_value),
+        "cluster": m.cluster, "key_kind": _kind(m.key_kind), "key_value": folded(m.key_value),
         "raw_value": m.key_value, "project": m.project, "team": m.team,
         "cost_center": m.cost_center, "ratio_ppm": m.ratio_ppm, "valid_from": m.valid_from,
         "valid_to": m.valid_to, "source": m.source,
     }  # fmt: skip
+
+
+def _kind(name: str) -> str:
+    return LABEL + folded(name[len(LABEL) :]) if name.startswith(LABEL) else name
+
+
+def label_keys(work: Work) -> frozenset[str]:
+    """Keys of the labels that the map is about."""
+    rows = work.rows(
+        "SELECT DISTINCT key_kind FROM org_map WHERE starts_with(key_kind, ?)", [LABEL]
+    )
+    return frozenset(row["key_kind"][len(LABEL) :] for row in rows)
+
+
+def teams_by_label(work: Work) -> set[str]:
+    """The teams that the map takes from values of labels, as far as anybody has held GPUs."""
+    rows = work.rows("SELECT DISTINCT key_kind FROM org_map WHERE team = ?", [ANY])
+    kinds = {row["key_kind"] for row in rows}
+    holders = work.rows("SELECT DISTINCT labels FROM ledger_holder WHERE labels IS NOT NULL")
+    return {value for row in holders for kind, value in _labels(row) if kind in kinds and value}
 
 
 def _ended(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -188,6 +216,12 @@ class Owner:
     ratio_ppm: int
 
 
+def _labels(holder: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """The labels that a holder's row keeps (sorted ``key=value`` lines) as keys of the map."""
+    pairs = (line.partition("=") for line in (holder.get("labels") or "").splitlines())
+    return [(LABEL + key, value) for key, _, value in pairs]
+
+
 class OrgMap:
     """The map at any instant."""
 
@@ -204,7 +238,11 @@ class OrgMap:
         return cls(mapping_rows(work))
 
     def owners(self, holder: dict[str, Any], at: datetime) -> list[Owner]:
-        """Who owns a holder's time at ``at``; a holder without mapping is `unmapped`, whole."""
+        """Who owns a holder's time at ``at``; a holder without mapping is `unmapped`, whole.
+
+        Labels come first, in the order of their keys, a value's own row before that of any value;
+        then project, account, user and partition.
+        """
         names = {
             "project": "project",
             "account": "account",
@@ -212,13 +250,15 @@ class OrgMap:
             "partition": "queue",
         }
         project = holder["project"] or UNMAPPED
-        for kind in KEY_KINDS:
-            value = holder.get(names.get(kind, kind))
+        keys = [*_labels(holder), *((kind, holder.get(names[kind])) for kind in KEY_KINDS)]
+        for kind, value in keys:
             live = self._live((kind, folded(value)), holder["cluster"], at) if value else []
+            if value and not live and kind.startswith(LABEL):
+                live = self._live((kind, ANY), holder["cluster"], at)
             if live:
                 return [
                     Owner(
-                        r["team"],
+                        str(value) if r["team"] == ANY else r["team"],
                         r["project"] or project,
                         r["cost_center"] or UNMAPPED,
                         r["ratio_ppm"],

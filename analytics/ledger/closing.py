@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from analytics.errors import ClosedDayError
 from analytics.ledger.classes import RULES_VERSION, LedgerClass, Overlay
@@ -64,47 +65,65 @@ def closed_at(work: Work, cluster: str, day: date) -> datetime | None:
     return found
 
 
-def close_day(  # noqa: PLR0913 - each is a named setting of the act
-    store: Store,
-    cluster: str,
-    day: date,
-    *,
-    now: datetime,
-    actor: str,
-    grace: timedelta = DEFAULT_GRACE,
-    least_coverage: Decimal = DEFAULT_COVERAGE,
-) -> ClosedDay:
-    """Close a day that stands in the ledger.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """A day to close, by whom, and what it must come up to."""
+
+    cluster: str
+    day: date
+    now: datetime
+    actor: str
+    grace: timedelta = DEFAULT_GRACE
+    least_coverage: Decimal = DEFAULT_COVERAGE
+
+
+def close_day(store: Store, cluster: str, day: date, **more: Any) -> ClosedDay:
+    """`close_in` in a transaction of its own; ``more``: the other fields of `Closing`."""
+    with store.work() as work, work.transaction():
+        return close_in(work, Closing(cluster=cluster, day=day, **more))
+
+
+def close_in(work: Work, closing: Closing) -> ClosedDay:
+    """Close a day that stands in the ledger, within the caller's transaction.
 
     Raises ClosedDayError, saying why, when it is closed already, too young, not built in full, or
     covered below the billing threshold: it stays open then.
     """
+    cluster, day, now = closing.cluster, closing.day, closing.now
     window = day_window(day)
-    with store.work() as work, work.transaction():
-        if is_closed(work, cluster, day):
-            raise ClosedDayError(f"{day} of {cluster} is closed already")
-        if now < window.until + grace:
-            raise ClosedDayError(
-                f"{day} of {cluster} stays open until {window.until + grace:%Y-%m-%d %H:%M} UTC, "
-                "for facts that come late"
-            )
-        coverage = _coverage(work, cluster, window)
-        if coverage is None:
-            raise ClosedDayError(f"{day} of {cluster} is not in the ledger in full: build it first")
-        if coverage < least_coverage:
-            raise ClosedDayError(
-                f"{day} of {cluster} stays open: its coverage {coverage:.4f} is below "
-                f"{least_coverage}; see report coverage for what is missing"
-            )
-        if stale_hours(work, cluster, window.since, window.until):
-            raise ClosedDayError(
-                f"{day} of {cluster} stays open: facts, prices or settings changed since it was "
-                "built; build it again first"
-            )
-        digest = ledger_hash(work, cluster, window)
-        work.append("closed_day", _row(work, cluster, (day, now, actor, coverage, digest)))
-        _audit(work, now, actor, "day.close", f"{cluster} {day}", digest)
+    coverage = _coverage(work, cluster, window)
+    problem = _problem(work, closing, coverage)
+    if coverage is None or problem is not None:
+        raise ClosedDayError(f"{day} of {cluster} {problem}")
+    digest = ledger_hash(work, cluster, window)
+    row = _row(work, cluster, (day, now, closing.actor, coverage, digest))
+    work.append("closed_day", row)
+    _audit(work, now, closing.actor, "day.close", f"{cluster} {day}", digest)
     return ClosedDay(cluster, day, coverage, digest)
+
+
+def _problem(work: Work, closing: Closing, coverage: Decimal | None) -> str | None:
+    """Why the day cannot be closed; None = it can."""
+    window = day_window(closing.day)
+    if is_closed(work, closing.cluster, closing.day):
+        return "is closed already"
+    if closing.now < window.until + closing.grace:
+        return (
+            f"stays open until {window.until + closing.grace:%Y-%m-%d %H:%M} UTC, "
+            "for facts that come late"
+        )
+    if coverage is None:
+        return "is not in the ledger in full: build it first"
+    if coverage < closing.least_coverage:
+        return (
+            f"stays open: its coverage {coverage:.4f} is below "
+            f"{closing.least_coverage}; see report coverage for what is missing"
+        )
+    if stale_hours(work, closing.cluster, window.since, window.until):
+        return (
+            "stays open: facts, prices or settings changed since it was built; build it again first"
+        )
+    return None
 
 
 def _coverage(work: Work, cluster: str, window: Window) -> Decimal | None:

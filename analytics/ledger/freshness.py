@@ -15,6 +15,7 @@ from analytics.ledger.classes import RULES_VERSION
 from analytics.ledger.lost import THROWN_STATES
 from analytics.ledger.profile import demand_profile
 from analytics.ledger.settings import settings_at
+from analytics.org import label_keys
 from collector.store import Work
 
 _HOURS = """WITH hours AS (SELECT unnest(generate_series(?, ? - INTERVAL 1 HOUR, INTERVAL 1 HOUR))
@@ -62,6 +63,11 @@ WITH thrown AS (
 SELECT h, hash(e.run_id, e.job_id, e.ts) AS x FROM thrown
 JOIN event e ON e.cluster = thrown.cluster AND e.kind = 'checkpoint_end'
   AND e.ts BETWEEN thrown.end_at - INTERVAL {LEARNT_OVER_DAYS} DAY AND thrown.end_at"""  # noqa: S608 - our own names
+
+_LABELLED = """
+SELECT h, hash(r.run_id, j.labels) AS x FROM hours JOIN job_run r ON r.cluster = ?
+  AND r.start_at < h + INTERVAL 1 HOUR AND coalesce(r.end_at, r.last_known_at, 'infinity') > h
+JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id AND j.labels IS NOT NULL"""
 
 _PARTS = {
     "node": _interval(
@@ -119,7 +125,9 @@ FROM sample WHERE cluster = ? AND ts > ? AND ts <= ? GROUP BY ALL"""
 def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:
     """``hash:samples`` of each whole hour in which the cluster has an inventory."""
     texts: dict[datetime, list[str]] = defaultdict(list)
-    for name, sql in _PARTS.items():
+    labels = sorted(label_keys(work))
+    parts_of = {**_PARTS, "labels": _LABELLED} if labels else _PARTS
+    for name, sql in parts_of.items():
         for row in work.rows(_HOURS + _FOLD.format(sql), [since, until, cluster]):
             texts[row["h"]].append(f"{name}={row['n']}/{row['x']}")
     counts = _sample_counts(work, cluster, since, until)
@@ -133,6 +141,7 @@ def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> 
         if any(part.startswith("node=") for part in parts):
             if day not in common:
                 common[day] = f"{_rules(work, cluster, day)}|{aliases}"
+                common[day] += f"|{labels}" if labels else ""
             result[hour] = _digest(sorted(parts), common[day]) + f":{counts.get(hour, 0)}"
     return result
 

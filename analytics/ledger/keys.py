@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from analytics.labels import kept
 from analytics.ledger.facts import Facts
+from analytics.org import label_keys
 from collector.store import Work
 
 
@@ -28,7 +30,13 @@ def pool_keys(
     return known
 
 
-Holder = tuple[str | None, str | None, str | None, str | None, str | None]
+Holder = tuple[str | None, ...]
+"""user, account, project, queue, qos, and the labels that the org map is about."""
+_LABELS = """
+SELECT r.run_id, max(j.labels) AS labels FROM job_run r
+JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id
+WHERE r.cluster = ? AND j.labels IS NOT NULL
+  AND r.run_id IN (SELECT unnest(CAST(? AS VARCHAR[]))) GROUP BY r.run_id"""
 
 
 def run_keys(work: Work, facts: Facts, run_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -51,9 +59,19 @@ def run_keys(work: Work, facts: Facts, run_ids: Sequence[str]) -> dict[str, tupl
         {"run_key": [known[run_id] for run_id in new], "cluster": [facts.cluster] * len(new),
          "run_id": list(new), "job_id": jobs},
     )  # fmt: skip
-    holders = {run_id: _holder(facts, run_id) for run_id in run_ids}
+    labels = _labels(work, facts.cluster, run_ids)
+    holders = {run_id: (*_holder(facts, run_id), labels.get(run_id)) for run_id in run_ids}
     keys = _holder_keys(work, facts.cluster, list(dict.fromkeys(holders.values())))
     return {run_id: (known[run_id], keys[holders[run_id]]) for run_id in run_ids}
+
+
+def _labels(work: Work, cluster: str, run_ids: Sequence[str]) -> dict[str, str | None]:
+    """Per run the labels of its job that the org map is about."""
+    keys = label_keys(work)
+    if not keys:
+        return {}
+    rows = work.rows(_LABELS, [cluster, list(run_ids)])
+    return {row["run_id"]: kept(row["labels"], keys) for row in rows}
 
 
 def _holder(facts: Facts, run_id: str) -> Holder:
@@ -64,7 +82,7 @@ def _holder(facts: Facts, run_id: str) -> Holder:
 
 
 def _holder_keys(work: Work, cluster: str, holders: list[Holder]) -> dict[Holder, int]:
-    names = ("user_name", "account", "project", "queue", "qos")
+    names = ("user_name", "account", "project", "queue", "qos", "labels")
     rows = work.rows("SELECT * FROM ledger_holder WHERE cluster = ?", [cluster])
     known: dict[Any, int] = {tuple(row[n] for n in names): row["holder_key"] for row in rows}
     new = [holder for holder in holders if holder not in known]

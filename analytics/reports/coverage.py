@@ -9,6 +9,7 @@ from typing import Any
 
 from analytics.health.conflicts import Conflict, Unpriced, conflicts, unpriced
 from analytics.health.gaps import Gap, gaps
+from analytics.health.hints import hints_for, plain_hint
 from analytics.org import UNMAPPED
 from analytics.reports.cost import cost_report
 from analytics.reports.report import Report
@@ -18,11 +19,12 @@ from collector.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Unmapped:
-    """A holder without an owner; mapping its account (or user) gives it one."""
+    """A holder without an owner; ``hint`` is a row for `org load` that would give it one."""
 
     user: str
     account: str
     gpu_hours: Decimal
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,15 @@ def _darkest_first(report: Report) -> list[dict[str, Any]]:
 
 def _unmapped(store: Store, window: Window, cluster: str | None) -> list[Unmapped]:
     report = cost_report(store, window, ("team", "user", "account"), cluster=cluster)
+    rows = [row for row in report.rows if row["team"] == UNMAPPED and row["gpu_hours"]]
+    hints = hints_for(store, window, cluster) if rows else {}
     found = [
-        Unmapped(row["user"], row["account"], row["gpu_hours"])
-        for row in report.rows
-        if row["team"] == UNMAPPED and row["gpu_hours"]
-    ]
+        Unmapped(
+            row["user"], row["account"], row["gpu_hours"],
+            hints.get((row["user"], row["account"])) or plain_hint(row["user"], row["account"]),
+        )
+        for row in rows
+    ]  # fmt: skip
     return sorted(found, key=lambda row: (-row.gpu_hours, row.account, row.user))
 
 

@@ -15,8 +15,9 @@ from analytics.carbon import intensity_at, intensity_rows
 from analytics.energy import roll_up
 from analytics.energy_split import add_boards, start_boards
 from analytics.errors import ReportError
+from analytics.labels import kept
 from analytics.money import shown_parts
-from analytics.org import WHOLE_PPM, OrgMap
+from analytics.org import WHOLE_PPM, OrgMap, label_keys
 from analytics.reports.cells import Question, epochs
 from analytics.reports.cost import asked_clusters
 from analytics.reports.identity import installed
@@ -32,15 +33,16 @@ _ROLLING = threading.Lock()
 _PER_KWH = 3_600_000_000
 """Millijoules in a kilowatt-hour."""
 _SUMS = """
-SELECT e.cluster, e.node, r.user_name, r.account, r.project, r.partition AS queue,
+SELECT e.cluster, e.node, r.labels, r.user_name, r.account, r.project, r.partition AS queue,
   e.run_id IS NOT NULL AS held, CAST(sum(energy_mj) AS BIGINT) AS mj,
   CAST(sum(measured_us) AS BIGINT) AS us,
   CAST(sum(CASE WHEN method = 'counter' THEN energy_mj ELSE 0 END) AS BIGINT) AS counted
 FROM board_energy e LEFT JOIN (
   SELECT cluster, run_id, arg_max(user_name, submit_at) AS user_name,
     arg_max(account, submit_at) AS account, arg_max(project, submit_at) AS project,
-    arg_max(partition, submit_at) AS partition
-  FROM job_run GROUP BY ALL) r ON r.cluster = e.cluster AND r.run_id = e.run_id
+    arg_max(partition, submit_at) AS partition, max(labels) AS labels
+  FROM job_run LEFT JOIN (SELECT cluster, job_id, max(labels) AS labels FROM job GROUP BY ALL)
+    USING (cluster, job_id) GROUP BY ALL) r ON r.cluster = e.cluster AND r.run_id = e.run_id
 WHERE e.hour >= $1 AND e.hour < $2 AND ($3::VARCHAR IS NULL OR e.cluster = $3)
 GROUP BY ALL ORDER BY ALL
 """
@@ -78,6 +80,7 @@ def energy_report(
                 roll_up(work, name, window)
                 add_boards(work, name, window)
         org, intensities = OrgMap.load(work), intensity_rows(work)
+        labels = label_keys(work)
         changes = [*org.changes, *(row["effective_from"] for row in intensities)]
         spans = epochs(Question(window, ()), changes)
         sums: dict[tuple[Any, ...], _Sum] = defaultdict(_Sum)
@@ -85,6 +88,7 @@ def energy_report(
         for since, until in spans:
             for row in work.rows(_SUMS, [since, until, cluster]):
                 measured += row["us"]
+                row["labels"] = kept(row["labels"], labels)
                 _post(sums, names, row, org, (since, intensity_at(intensities, row["cluster"],
                                                                   since)))  # fmt: skip
         return _finish(work, asked, window, names, (sums, measured))

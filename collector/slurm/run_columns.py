@@ -61,6 +61,7 @@ def _names(rows: Delimited, remedy: str) -> dict[str, pa.Array]:
     none = _NO_TEXT
     return {
         "name": column.texts(rows, "jobname"),
+        "labels": column.texts(rows, "comment") if "comment" in rows.columns else _no_text(rows),
         "account": column.texts(rows, "account"),
         "user_name": column.texts(rows, "user"),
         "project": pc.if_else(pc.is_in(wckey, pa.array(["", "(null)"])), none, wckey),
@@ -71,6 +72,10 @@ def _names(rows: Delimited, remedy: str) -> dict[str, pa.Array]:
         "reason": column.texts(rows, "reason", unset=("", "None")),
         "exit_code": column.texts(rows, "exitcode"),
     }
+
+
+def _no_text(rows: Delimited) -> pa.Array:
+    return pa.nulls(len(rows.lines), pa.string())
 
 
 def _times(rows: Delimited, zone: tzinfo, remedy: str) -> dict[str, pa.Array]:

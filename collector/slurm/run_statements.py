@@ -10,7 +10,7 @@ CREATE OR REPLACE TEMP TABLE slurm_run (
   exit_code VARCHAR, priority BIGINT, gpus INTEGER, cpus INTEGER, mem_mib BIGINT, nodes INTEGER,
   suspended_s BIGINT, limit_s BIGINT, array_job_id VARCHAR, array_task VARCHAR, het_job_id VARCHAR,
   het_component INTEGER, req_nodes INTEGER, req_gpus INTEGER, req_gpu_model VARCHAR,
-  req_cpus INTEGER, req_mem_mib BIGINT)
+  req_cpus INTEGER, req_mem_mib BIGINT, labels VARCHAR)
 """
 STAGED_ALLOCATIONS = """
 CREATE OR REPLACE TEMP TABLE slurm_allocation (
@@ -30,7 +30,7 @@ SELECT $1 AS cluster, job_id, name, account, user_name, project, qos,
     AS partitions,
   min(submit_at) OVER (PARTITION BY job_id) AS submit_at, array_job_id, array_task, het_job_id,
   het_component, req_nodes, req_gpus, req_gpu_model, req_cpus, req_mem_mib, limit_s,
-  NULL::VARCHAR AS topology, NULL::VARCHAR AS labels, $2 AS source, submit_at AS last_submit_at
+  NULL::VARCHAR AS topology, labels, $2 AS source, submit_at AS last_submit_at
 FROM slurm_run
 QUALIFY row_number() OVER (
   PARTITION BY job_id ORDER BY submit_at DESC, start_at DESC NULLS LAST, run_id DESC) = 1
@@ -45,7 +45,8 @@ DELETE FROM slurm_job USING job_run AS r
 WHERE r.cluster = $1 AND r.job_id = slurm_job.job_id AND r.submit_at > slurm_job.last_submit_at
 """
 FIRST_SUBMIT = """
-UPDATE slurm_job SET submit_at = least(slurm_job.submit_at, job.submit_at) FROM job
+UPDATE slurm_job SET submit_at = least(slurm_job.submit_at, job.submit_at),
+  labels = coalesce(slurm_job.labels, job.labels) FROM job
 WHERE job.cluster = $1 AND job.job_id = slurm_job.job_id
 """
 # Rows that say what is stored already are not written again: a live import asks every minute.

@@ -81,7 +81,7 @@ def run_table(
         *("run_id", "job_id", "name", "account", "user_name", "project", "qos", "partition"),
         *("state", "state_raw", "reason", "exit_code", "suspended_s", "limit_s", "array_job_id"),
         *("array_task", "het_job_id", "het_component", "req_nodes", "req_gpus", "req_gpu_model"),
-        *("req_cpus", "req_mem_mib", "priority"),
+        *("req_cpus", "req_mem_mib", "priority", "labels"),
     )
     columns = {name: table[name] for name in same}
     times = {"submit_at": "submit", "eligible_at": "eligible", "start_at": "start"}

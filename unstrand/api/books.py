@@ -7,11 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from analytics.job_labels import put_labels, read_labels
 from analytics.org import load_mappings, mapping_rows, read_mappings
 from analytics.prices import load_prices, read_prices
 from collector.store import Work
-from unstrand.api.query import read_or_refuse
+from unstrand.api.query import known_cluster, read_or_refuse
 from unstrand.api.status import service_of
+from unstrand.api.written import written
 from unstrand.books import price_rows
 
 router = APIRouter(tags=["books"])
@@ -32,6 +34,12 @@ class OrgSheet(Sheet):
     """Mappings; ``replace`` drops the ones that are there."""
 
     replace: bool = False
+
+
+class LabelSheet(Sheet):
+    """Labels of a cluster's jobs: pods from kubectl as JSON, or a CSV of job_id,labels."""
+
+    cluster: str
 
 
 @router.get("/prices")
@@ -75,3 +83,18 @@ def load_org_sheet(request: Request, sheet: OrgSheet) -> dict[str, int]:
 
     done = service.writer.submit(write, source="org")
     return {"rows": read_or_refuse("body", lambda: done.result(COMMIT_WITHIN_S))}
+
+
+@router.post("/org/labels")
+def load_labels(request: Request, sheet: LabelSheet) -> dict[str, int]:
+    """Put labels on jobs, for mappings of label:KEY."""
+    service = service_of(request)
+    known_cluster(service.store, sheet.cluster)
+    found = read_or_refuse("body", lambda: read_labels(sheet.text, sheet.name))
+    at = service.clock()
+    jobs, unknown = written(
+        request,
+        lambda work: put_labels(work, sheet.cluster, found, at=at, actor=sheet.actor),
+        source="labels",
+    )
+    return {"jobs": jobs, "unknown": unknown}

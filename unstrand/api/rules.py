@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from analytics.ledger.closing import close_day, day_window
+from analytics.ledger.closing import Closing, close_in, day_window
 from analytics.ledger.settings import put_setting, setting_rows
 from analytics.who_pays import put_rule, who_pays_rows
 from analytics.window import parse_time
@@ -98,11 +98,8 @@ def close(request: Request, wish: CloseWish) -> dict[str, str]:
     least = read_or_refuse("body", lambda: ratio(wish.coverage))
     known_cluster(service.store, wish.cluster)
     service.keeper.window(day_window(day), wish.cluster)
-    closed = read_or_refuse(
-        "body",
-        lambda: close_day(
-            service.store, wish.cluster, day, now=service.clock(), actor=wish.actor,
-            grace=timedelta(days=wish.grace_days), least_coverage=least,
-        ),
+    closing = Closing(
+        cluster=wish.cluster, day=day, now=service.clock(), actor=wish.actor,
+        grace=timedelta(days=wish.grace_days), least_coverage=least,
     )  # fmt: skip
-    return closed.to_dict()
+    return written(request, lambda work: close_in(work, closing), source="close").to_dict()

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from analytics.errors import OrgMapError
+from analytics.job_labels import put_labels, read_labels
 from analytics.org import UNMAPPED, WHOLE_PPM, load_mappings, mapping_rows, read_mappings
 from analytics.window import Window
 from collector.store import Store
@@ -67,9 +68,10 @@ def load(
 ) -> None:
     """Put the mappings of a CSV file into the map; a broken file changes nothing.
 
-    Columns: key_kind (account, user, project, label, partition), key_value, team; and, where
+    Columns: key_kind (account, user, project, partition, or label:KEY), key_value, team; and, where
     known, project, cost_center, ratio, valid_from, valid_to, cluster. A row that starts later ends
-    the open one of the same key.
+    the open one of the same key. A label's row with key_value * is for any value of it, and with
+    team * the value is the team.
 
     Example: `unstrand org load org.csv`
     """
@@ -83,6 +85,30 @@ def load(
         with opened(db, create=True) as store, store.work() as work, work.transaction():
             count = load_mappings(work, mappings, at=utc_now(), actor=actor, replace=replace)
     typer.echo(f"{file}: {count} mappings")
+
+
+@org_app.command("labels")
+def labels(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Pods as JSON, or a CSV.")],
+    cluster: Annotated[str, typer.Option("--cluster", metavar="NAME")],
+    db: Db = None,
+    server: Server = None,
+) -> None:
+    """Put labels on jobs, for mappings of label:KEY: pods from kubectl, or a CSV job_id,labels.
+
+    Example: `kubectl get pods -A -o json > pods.json; unstrand org labels pods.json --cluster k8s`
+    """
+    text, actor = read_text(file, OrgMapError), getpass.getuser()
+    found = read_labels(text, str(file))
+    address = server_for(db, server)
+    if address is not None:
+        sheet = {"text": text, "name": str(file), "actor": actor, "cluster": cluster}
+        done = send(address, "org/labels", sheet)
+    else:
+        with opened(db) as store, store.work() as work, work.transaction():
+            known, unknown = put_labels(work, cluster, found, at=utc_now(), actor=actor)
+            done = {"jobs": known, "unknown": unknown}
+    typer.echo(f"{file}: labels of {done['jobs']} jobs; {done['unknown']} are not known here")
 
 
 @org_app.command("check")
@@ -106,10 +132,20 @@ def check(
 
         return cost_report(store, window, keys, cluster=cluster).to_dict()
 
+    def hinted(store: Store, window: Window) -> dict[str, Any]:
+        from analytics.reports import coverage_report
+
+        return coverage_report(store, window, cluster=cluster).to_dict()
+
     asked = Asked(db, server, since, until, cluster=cluster)
     found = fetch(asked, "report/cost", answer, by=",".join(keys))["rows"]
     columns = ("account", "user", "gpu_hours", "cost")
     unmapped = [row for row in found if row["team"] == UNMAPPED and row["gpu_hours"]]
-    rows = [{name: row[name] for name in columns} for row in unmapped]
+    told = fetch(asked, "report/coverage", hinted)["unmapped"] if unmapped else []
+    hints = {(row["account"], row["user"]): row["hint"] for row in told}
+    rows = [
+        {name: row[name] for name in columns} | {"hint": hints.get((row["account"], row["user"]))}
+        for row in unmapped
+    ]
     rows.sort(key=lambda row: -row["gpu_hours"])
     failed(rows, chosen(how, as_json), "every holder belongs to a team")

@@ -384,3 +384,13 @@ def test_facts_that_are_stored_under_another_cluster_stay_untouched(site):
         table: [r for r in rows if r["cluster"] == "one"] for table, rows in site.facts().items()
     }
     assert after == before
+
+
+def test_a_comment_is_kept_as_the_jobs_labels_and_outlives_a_file_without_it(site):
+    site.fields = (*site.fields[:-1], "comment", site.fields[-1])
+    site.rows = [site.run(comment="team=nlp, stage=train")]
+    site.take_in()
+    assert site.store.value("SELECT labels FROM job") == "team=nlp, stage=train"
+    site.fields = tuple(name for name in site.fields if name != "comment")
+    site.take_in()
+    assert site.store.value("SELECT labels FROM job") == "team=nlp, stage=train"

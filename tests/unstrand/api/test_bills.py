@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import shutil
+import threading
 from datetime import timedelta
 from decimal import Decimal
 
@@ -143,6 +144,23 @@ def test_a_day_is_closed_and_then_refuses_rules_of_before(ask, site):
     assert (closed["day"], closed["cluster"]) == ("2026-10-20", "small")
     wish = {"class": "lost", "payer": "platform", "since": "2026-10-20"}
     assert "is closed" in str(ask("POST", "/who-pays", json=wish).json())
+
+
+def test_a_day_is_closed_by_the_writer_after_what_was_sent_before(ask, site, monkeypatch):
+    from unstrand.api import rules
+
+    real, by = rules.close_in, []
+
+    def seen(work, closing):
+        by.append(threading.current_thread().name)
+        return real(work, closing)
+
+    monkeypatch.setattr(rules, "close_in", seen)
+    wish = {"day": "2026-10-20", "cluster": site.CLUSTER}
+    assert ask("POST", "/close", json=wish).status_code == 200
+    again = ask("POST", "/close", json=wish)
+    assert (again.status_code, "is closed already" in str(again.json())) == (400, True)
+    assert by == ["unstrand-writer"] * 2
 
 
 @pytest.mark.parametrize(
