@@ -13,8 +13,9 @@ from analytics.window import Window
 from collector.store import Store, Work
 from scheduler_advisor.advice.recommendation import money
 from scheduler_advisor.advice.site import HELD
+from scheduler_advisor.durations import duration_text
 from scheduler_advisor.errors import AdvisorError
-from scheduler_advisor.report.wording import amount_text, duration_text, hours_text
+from scheduler_advisor.report.wording import amount_text, hours_text
 
 _RUNS = """
 SELECT r.*, j.name, j.req_gpus FROM job_run r

@@ -8,6 +8,7 @@ from scheduler_advisor.calibration.calibrate import Calibration
 from scheduler_advisor.calibration.grade import Grade
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
 from scheduler_advisor.handover.snippet import Target
+from scheduler_advisor.not_resumable import NotResumable
 from scheduler_advisor.search.search import Found
 
 
@@ -24,7 +25,7 @@ class Replayed:
     target: Target | None = None
     withheld: str | None = None
     params: tuple[tuple[str, float | str], ...] = ()
-    not_resumable: tuple[str, ...] = ()
+    not_resumable: tuple[NotResumable, ...] = ()
     withdrawn: tuple[tuple[str, str], ...] = ()
     cpu_s: float = 0.0
 

@@ -21,6 +21,7 @@ from scheduler_advisor.followup.shift import shifts, workload_of
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.handover.handover import target_of
 from scheduler_advisor.measurements.repeats import Repeat, varying_repeats
+from scheduler_advisor.not_resumable import not_resumable
 from scheduler_advisor.past import Past, past_of
 from scheduler_advisor.readers.errors import ReaderError
 from scheduler_advisor.readers.seen import read_seen, resumable
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 LEAST_JOBS = 50  # of the window: with fewer, one job is 2% of everything and chance decides
 LEAST_DAYS = 7  # nights and weekends are a part of every scheduler's life
 SMALL = 400_000  # jobs times replays below which processes cost more than they bring
-NAMED = 20
 
 # One row = a replayed recommendation of the newest report whose window ended earlier.
 _LAST = """
@@ -87,14 +87,17 @@ def replay_advice(
     loaded = load(store, window, cluster)
     if isinstance(loaded, Replayed):
         return loaded
-    diagnosis = diagnose(loaded, goals)
+    # Without real starts nothing was observed that could be diagnosed.
+    diagnosis = None if loaded.past.wait_s is None else diagnose(loaded, goals)
     with _working(loaded.past, watch) as working:
         calibration = calibrate(loaded, working)
         found = search_and_bound(calibration, goals, working)
+        assert working.workers is not None
+        unable = not_resumable(calibration.past, found.best, working.workers)
     return Replayed(
         cluster=cluster, calibration=calibration, diagnosis=diagnosis, found=found,
         target=target_of(loaded.past.cluster, loaded.settings),
-        not_resumable=_not_resumable(loaded.past, found),
+        not_resumable=unable,
         withdrawn=withdrawn(store, loaded.past, {each.name for each in found.best}),
         cpu_s=time.process_time() - began,
     )  # fmt: skip
@@ -117,6 +120,8 @@ def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
     judged = int(past.judged.sum())
     if judged < LEAST_JOBS:
         return _withheld(cluster, "few_jobs", jobs=judged, least=LEAST_JOBS)
+    if _simulated(store, window, cluster):
+        past = replace(past, wait_s=None, remarks=(*past.remarks, "the starts are a replay's"))
     able = resumable(store, cluster, past.jobs)
     past = replace(past, jobs=past.jobs.changed(preemptible=able.astype(np.int64)))
     span = (window.since, window.until)
@@ -198,6 +203,17 @@ def _working(past: Past, watch: Watch) -> Iterator[Watch]:
         yield replace(watch, workers=processes)
 
 
+def _simulated(store: Store, window: Window, cluster: str) -> bool:
+    """Whether the starts in the window are those of a replay and no facts."""
+    return bool(
+        store.value(
+            "SELECT count(*) FROM fact_window WHERE cluster = ? AND source LIKE '%:simulated' "
+            "AND since < ? AND until > ?",
+            [cluster, window.until, window.since],
+        )
+    )
+
+
 def _withheld(cluster: str, reason: str, **params: float | str) -> Replayed:
     return Replayed(cluster=cluster, withheld=reason, params=tuple(params.items()))
 
@@ -209,15 +225,3 @@ def _topology_ratio(store: Store, window: Window, cluster: str, past: Past) -> f
     explained: list[Repeat] = [each for each in repeats if each.placement_explains]
     held = float((past.gpus_held * past.jobs.run).sum()) / 3600
     return sum(each.excess_gpu_hours for each in explained) / held if held else None
-
-
-def _not_resumable(past: Past, found: Found) -> tuple[str, ...]:
-    """Jobs that preemption would have stopped and that show no sign that they resume."""
-    from scheduler_advisor.search.catalogue import Part
-
-    if not any(Part.PREEMPTION in each.parts for each in found.best):
-        return ()
-    top = past.jobs.priority.max()
-    lost = np.flatnonzero((past.jobs.preemptible == 0) & (past.jobs.priority < top))
-    cost = (past.gpus_held * past.jobs.run)[lost]
-    return tuple(str(past.jobs.job_id[job]) for job in lost[np.argsort(-cost)][:NAMED])

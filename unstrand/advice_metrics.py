@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.store import Store
+from scheduler_advisor.delivery.outbox import waiting
 from scheduler_advisor.report.saved import newest_report, open_savings
 
 HOURS_PER_WEEK = 168
@@ -25,7 +26,8 @@ class AdviceCollector(Collector):
         self._clock = clock
 
     def collect(self) -> Iterable[Metric]:
-        """Nothing while there is no report: absent is unknown."""
+        """No savings while there is no report: absent is unknown."""
+        yield from self._deliveries()
         with self._store.work() as work:
             report = newest_report(work)
             savings = open_savings(work, self._clock()) if report is not None else []
@@ -58,3 +60,23 @@ class AdviceCollector(Collector):
         )
         made.add_metric([], report["ts"].timestamp())
         yield made
+
+    def _deliveries(self) -> Iterable[Metric]:
+        """What has not arrived, by channel; a receiver's name stays out of the labels."""
+        with self._store.work() as work:
+            open_ = waiting(work, self._clock())
+        count = GaugeMetricFamily(
+            "unstrand_deliveries_waiting",
+            "Reports and notes that have not arrived yet, by channel.",
+            labels=["channel"],
+        )
+        tries = GaugeMetricFamily(
+            "unstrand_delivery_attempts_max",
+            "Most failed attempts of one that has not arrived yet, by channel.",
+            labels=["channel"],
+        )
+        for channel in ("mail", "nudge", "webhook"):
+            own = [each.attempts for each in open_ if each.parcel.channel == channel]
+            count.add_metric([channel], len(own))
+            tries.add_metric([channel], max(own, default=0))
+        yield from (count, tries)

@@ -13,8 +13,9 @@ from dashboard.advice.source import Newest
 from dashboard.formats import hours, percent, whole_money
 from dashboard.parts.html import Tile, show, tag
 from dashboard.words import Words
+from scheduler_advisor.durations import duration_text
 from scheduler_advisor.messages import Words as Sentences
-from scheduler_advisor.report.wording import duration_text
+from scheduler_advisor.report.wording import hours_text
 
 _STYLE = Path(__file__).with_name("style.css")
 
@@ -96,7 +97,10 @@ def brings(rec: dict[str, Any], words: Words, sentences: Sentences) -> str:
 
 def _risk(rec: dict[str, Any], sentences: Sentences) -> str:
     level = sentences.say(f"risk.{rec['risk']['level']}")
-    return f"<b>{escape(level)}.</b> {escape(rec['risk']['reason'])}"
+    said = f"<b>{escape(level)}.</b> {escape(rec['risk']['reason'])}"
+    sure = rec.get("sure")
+    lines = [rec.get("gets_worse"), sure and f"{sentences.say('sure.title')}: {sure}"]
+    return said + "".join(f'<br><span class="hint">{escape(t)}</span>' for t in lines if t)
 
 
 def evidence(rec: dict[str, Any], words: Words) -> None:
@@ -119,7 +123,7 @@ def evidence(rec: dict[str, Any], words: Words) -> None:
         text = "".join(f"<p><b>{escape(a)}:</b> {escape(b)}</p>" for a, b in lines)
         show(f"<ul>{rows}</ul>{text}")
         if rec.get("replay"):
-            show(_shifts(rec["replay"], sentences))
+            show(_shifts(rec["replay"], sentences) + _unable(rec["replay"], sentences))
         commands = [rec[part]["command"] for part in ("apply", "verify", "rollback")]
         shown = [*filter(None, commands), *rec["evidence"]["queries"]]
         st.code("\n".join(dict.fromkeys(shown)), language="shell")
@@ -142,6 +146,28 @@ def _shifts(replay: dict[str, Any], sentences: Sentences) -> str:
     )
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     return f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _unable(replay: dict[str, Any], sentences: Sentences) -> str:
+    """Jobs without a sign that they resume, and what being stopped would have cost them."""
+    found = replay.get("not_resumable")
+    if not found:
+        return ""
+    if not found["count"]:
+        return f"<p>{escape(sentences.say('replay.all_resume'))}</p>"
+    line = sentences.say("replay.unable", count=found["count"],
+                         hours=hours_text(found["lost_gpu_hours"]))  # fmt: skip
+    names = ("job", "gpus", "stops", "would_lose")
+    head = "".join(f"<th>{escape(sentences.say('replay.' + name))}</th>" for name in names)
+    rows = "".join(
+        f"<tr><td class='text'>{escape(job['job_id'])}</td><td>{job['gpus']:g}</td>"
+        f"<td>{job['stops']}</td><td>{hours_text(job['lost_gpu_hours'])}</td></tr>"
+        for job in found["jobs"]
+    )
+    return (
+        f"<p>{escape(line)}</p><table class='rows'><thead><tr>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
 
 
 def _shift(name: str, value: float) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.figure import Figure
+
+if TYPE_CHECKING:
+    from scheduler_advisor.not_resumable import NotResumable
 
 
 class Duty(StrEnum):
@@ -51,6 +54,20 @@ class Assumption:
     default: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A sentence of the message files with its own numbers, said inside another one."""
+
+    key: str
+    params: Mapping[str, Any]
+
+
+class Phrases(tuple[Phrase, ...]):
+    """Several, joined."""
+
+    __slots__ = ()
+
+
 class Keys(tuple[str, ...]):
     """Keys of the message files that stand in a sentence, said in its language and joined."""
 
@@ -63,7 +80,8 @@ class FromReplay:
     window of the same length. ``promises`` False (grade D, or ungraded): ranges only, no point.
 
     ``shifts``: (measure, before, after) of what was gained and lost, seconds or ratios.
-    ``bounds``: where it stops paying. ``handover``: snippets by scheduler.
+    ``bounds``: where it stops paying. ``handover``: snippets by scheduler. ``not_resumable``: of a
+    change that stops jobs, whom it would have hit without the evidence that they resume.
     """
 
     grade: str
@@ -79,6 +97,7 @@ class FromReplay:
     worth_nodes: float | None
     measure: str = "capacity"
     measured: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    not_resumable: NotResumable | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

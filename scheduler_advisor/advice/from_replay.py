@@ -15,9 +15,12 @@ from scheduler_advisor.advice.draft import (
     Keys,
     NotRecommended,
     Owner,
+    Phrase,
+    Phrases,
 )
 from scheduler_advisor.advice.rule import Rule, rule
 from scheduler_advisor.advice.site import CLASSES, Site
+from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Unit, modelled
 
 if TYPE_CHECKING:
@@ -97,6 +100,11 @@ def _draft(
 def _params(
     replay: Replayed, found: Found, each: Candidate, names: Sequence[str], own: FromReplay
 ) -> Mapping[str, Any]:
+    today, found_ = found.today, each.found
+    before, after = {"urgent": (today.urgent_p95_s, found_.urgent_p95_s),
+                     "big": (today.big_p95_s, found_.big_p95_s)}.get(
+        each.gain.value, (today.p95_wait_s, found_.p95_wait_s)
+    )  # fmt: skip
     leading = replay.diagnosis.leading.value if replay.diagnosis else "nothing"
     measured = {"urgent": each.urgent_hours, "big": each.big_hours}.get(each.gain.value, each.hours)
     return {
@@ -106,22 +114,36 @@ def _params(
         "leading": Keys([f"cause_name.{leading}"]),
         "grade": replay.grade.value, "low": measured.low, "high": measured.high,
         "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),
-        "worth": "–" if found.worth_nodes is None else f"{found.worth_nodes:.1f}",
-        "bounds": bounds_text(found.bounds.get(each.name, ())),
+        "worth": _worth(found),
+        "bounds": bounds_said(found.bounds.get(each.name, ())),
+        "wait_before": duration_text(before), "wait_after": duration_text(after),
         "tried": len(found.tried), "jobs": int(found.bench.past.judged.sum()),
     }  # fmt: skip
 
 
-def bounds_text(bounds: Sequence[Boundary]) -> str:
-    """``load 0.62 to 1.3; estimate 1 to 20``: where it pays of what was tried."""
-    said = []
-    for bound in bounds:
-        low = bound.above if bound.above is not None else bound.values[0]
-        high = bound.below if bound.below is not None else bound.values[-1]
-        left = "" if bound.above is not None else "≤"
-        right = "" if bound.below is not None else "≥"
-        said.append(f"{bound.assumption} {left}{low:.2g} – {right}{high:.2g}")
-    return "; ".join(said) or "–"
+def bounds_said(bounds: Sequence[Boundary]) -> Phrases:
+    """Where it pays, of what was tried, one phrase for each assumption."""
+    return Phrases(_bound(bound) for bound in bounds) or Phrases([Phrase("bound.none", {})])
+
+
+def _bound(bound: Boundary) -> Phrase:
+    low, high = bound.above, bound.below
+    ends = "all" if low is None and high is None else "to" if low is None else "from"
+    if low is not None and high is not None:
+        ends = "between"
+    numbers = {"low": bound.values[0] if low is None else low,
+               "high": bound.values[-1] if high is None else high}  # fmt: skip
+    return Phrase(f"bound.{bound.assumption}_{ends}", numbers)
+
+
+def _worth(found: Found) -> Phrases:
+    """How many more nodes cut the mean wait as much."""
+    if found.worth_nodes is None:
+        most = max((point.nodes for point in found.nodes), default=0)
+        return Phrases([Phrase("worth.more", {"nodes": most})])
+    if found.worth_nodes < 0.05:
+        return Phrases([Phrase("worth.none", {})])
+    return Phrases([Phrase("worth.nodes", {"nodes": found.worth_nodes})])
 
 
 def replayed_saving(
@@ -145,6 +167,7 @@ def replayed_saving(
         tried=tuple(tried_json(found)), handover=handover,
         blast_gpus=(today.blast_gpus, after.blast_gpus), worth_nodes=found.worth_nodes,
         measure=each.gain.value, measured=(measured.point, measured.low, measured.high),
+        not_resumable=next((u for u in replay.not_resumable if u.change == each.name), None),
     )  # fmt: skip
 
 

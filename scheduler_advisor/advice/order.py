@@ -61,15 +61,25 @@ def _overlapping(found: Sequence[Recommendation]) -> list[tuple[str, str]]:
     return [(a, b) for (a, b), micro in shared.items() if micro >= ALIKE * min(size[a], size[b])]
 
 
+def trust(rec: Recommendation) -> float:
+    """What is left of a saving's weight: kinds that have failed here count for less.
+
+    1 for a kind that was never judged or that held at least half of the time; below that, twice
+    the share of the next cases that is expected to hold.
+    """
+    return 1.0 if rec.confidence is None else min(2 * rec.confidence.ratio, 1.0)
+
+
 def ranked(found: Sequence[Recommendation], goals: Goals) -> list[Recommendation]:
-    """Data quality first, then what the goals put first, then saving over effort."""
+    """Data quality first, then what the goals put first, then saving over effort and trust."""
     serves = SERVES.get(goals.first, ())
 
     def key(rec: Recommendation) -> tuple[bool, bool, bool, Decimal, float, str]:
-        worth = (rec.saving.cost or Decimal(0)) / EFFORT[rec.effort]
+        trusted = Decimal(repr(trust(rec)))
+        worth = (rec.saving.cost or Decimal(0)) / EFFORT[rec.effort] * trusted
         hours = rec.saving.gpu_hours
         if goals.first == "throughput":
-            worth = Decimal(repr(hours)) / EFFORT[rec.effort]
+            worth = Decimal(repr(hours)) / EFFORT[rec.effort] * trusted
         return (
             not rec.draft.first, not rec.open, rec.kind not in serves, -worth, -hours, rec.id,
         )  # fmt: skip

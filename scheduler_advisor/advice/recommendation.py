@@ -12,6 +12,7 @@ from typing import Any
 
 from scheduler_advisor.advice.draft import Draft
 from scheduler_advisor.figure import NumberKind
+from scheduler_advisor.followup.verdict import Confidence
 
 _CENT = Decimal("0.01")
 
@@ -105,6 +106,7 @@ class Recommendation:
     overlaps: tuple[str, ...] = ()
     state: State = State.NEW
     history: tuple[StateChange, ...] = ()
+    confidence: Confidence | None = None
 
     @property
     def kind(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import smtplib
 import ssl
+from datetime import datetime
+from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
 
@@ -36,9 +38,26 @@ def message(mail: Mail, report: WeeklyReport) -> EmailMessage:
     return made
 
 
-def send_mail(mail: Mail, report: WeeklyReport) -> None:
-    """Hand the mail to the server; RetryableError where it may work later, else DeliveryError."""
-    made = message(mail, report)
+def note_message(mail: Mail, subject: str, text: str, at: datetime, key: str) -> EmailMessage:
+    """A personal note: plain text and nothing else."""
+    made = EmailMessage()
+    made["Subject"] = subject
+    made["From"] = mail.sender
+    made["To"] = ", ".join(mail.to)
+    made["Date"] = format_datetime(at)
+    made["Message-ID"] = make_msgid(key, mail.sender.rpartition("@")[2].strip("> "))
+    made["Auto-Submitted"] = "auto-generated"
+    made.set_content(text)
+    return made
+
+
+def send_mail(mail: Mail, content: bytes) -> None:
+    """Hand the mail to the server, to and from those that ``mail`` names now; RetryableError where
+    it may work later, else DeliveryError."""
+    made = message_from_bytes(content, policy=policy.default)
+    for name, value in (("From", mail.sender), ("To", ", ".join(mail.to))):
+        del made[name]
+        made[name] = value
     try:
         with _connected(mail) as server:
             if mail.user is not None:

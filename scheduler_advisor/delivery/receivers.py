@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from scheduler_advisor.errors import DeliveryError
+
+# What a user name may be made of, so that none can turn an address into another one.
+_USER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class _Table(BaseModel):
@@ -58,11 +62,58 @@ class Mail(_Table):
         return self
 
 
+class NudgeMail(_Table):
+    """Personal notes go through the server of the mail receiver named ``mail``, to the address that
+    ``people`` has for a user, else to ``address`` with {user} filled in."""
+
+    mail: str
+    address: str | None = None
+    people: dict[str, str] = Field(default_factory=dict)
+    language: Literal["en", "ko"] | None = None
+
+    @model_validator(mode="after")
+    def _somebody(self) -> NudgeMail:
+        if self.address is None and not self.people:
+            raise ValueError('give address = "{user}@example.org", or people by user name')
+        if self.address is not None and "{user}" not in self.address:
+            raise ValueError("address must have {user} in it: a note goes to its owner only")
+        return self
+
+
 class Receivers(_Table):
-    """Everybody who gets the report."""
+    """Everybody who gets the report, and how personal notes are sent."""
 
     webhook: tuple[Webhook, ...] = ()
     mail: tuple[Mail, ...] = ()
+    nudges: NudgeMail | None = None
+
+    @model_validator(mode="after")
+    def _server_of_nudges(self) -> Receivers:
+        if self.nudges is not None and self.nudges.mail not in [mail.name for mail in self.mail]:
+            raise ValueError(f"nudges.mail: there is no [[mail]] named {self.nudges.mail!r}")
+        return self
+
+    def address_of(self, user: str) -> str | None:
+        """Where a personal note to the user goes; None = not known, and nothing is sent."""
+        if self.nudges is None or not _USER.fullmatch(user):
+            return None
+        known = self.nudges.people.get(user)
+        return known or (self.nudges.address and self.nudges.address.replace("{user}", user))
+
+    def nudge_mail(self, user: str) -> Mail:
+        """The mail server, with the user as the only receiver."""
+        address = self.address_of(user)
+        servers = [mail for mail in self.mail if self.nudges and mail.name == self.nudges.mail]
+        if address is None or not servers:
+            raise DeliveryError(f"no address is known for {user}: see [nudges] of the file")
+        return servers[0].model_copy(update={"to": (address,), "name": f"to {user}"})
+
+    def knows(self, channel: str, receiver: str) -> bool:
+        """Whether the receiver can still be reached by what the file says now."""
+        if channel == "nudge":
+            return self.address_of(receiver) is not None
+        named = self.webhook if channel == "webhook" else self.mail
+        return receiver in [each.name for each in named]
 
 
 def load_receivers(path: Path, environment: Mapping[str, str] = os.environ) -> Receivers:
@@ -92,7 +143,9 @@ def load_receivers(path: Path, environment: Mapping[str, str] = os.environ) -> R
         )
         for mail in found.mail
     ]
-    return Receivers.model_construct(webhook=tuple(webhooks), mail=tuple(mails))
+    return Receivers.model_construct(
+        webhook=tuple(webhooks), mail=tuple(mails), nudges=found.nudges
+    )
 
 
 def _secret(

@@ -31,8 +31,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """None: a redirect is answered as the error that it is."""
 
 
-def payload(report: WeeklyReport, language: str) -> dict[str, Any]:
-    """The message: a text for notifications and blocks for the channel."""
+def payload(report: WeeklyReport, language: str) -> bytes:
+    """The message as JSON: a text for notifications and blocks for the channel."""
     words = Words(language)
     head = headline_text(report, words)
     since, until = (report.window.local(at) for at in (report.window.since, report.window.until))
@@ -43,7 +43,7 @@ def payload(report: WeeklyReport, language: str) -> dict[str, Any]:
     lines = [f"{place}. {line}" for place, line in enumerate(top_lines(report, words), 1)]
     demo = f" · {words.say('report.demo')}" if report.demo else ""
     body = "\n".join(lines) or words.say("report.nothing_text")
-    return {
+    made: dict[str, Any] = {
         "text": f"{head} ({span}){demo}",
         "blocks": [
             {"type": "header", "text": {"type": "plain_text", "text": head[:150]}},
@@ -51,14 +51,14 @@ def payload(report: WeeklyReport, language: str) -> dict[str, Any]:
             {"type": "context", "elements": [{"type": "mrkdwn", "text": _escaped(span + demo)}]},
         ],
     }  # fmt: skip
+    return json.dumps(made, ensure_ascii=False).encode()
 
 
-def send_webhook(hook: Webhook, report: WeeklyReport) -> None:
-    """Post the report; RetryableError where it may work later, DeliveryError where it will not."""
+def send_webhook(hook: Webhook, body: bytes) -> None:
+    """Post the message; RetryableError where it may work later, DeliveryError where it will not."""
     url = hook.url.get_secret_value()
     if not url.startswith(("https://", "http://")):
         raise DeliveryError(f"webhook {hook.name}: its address is no http address")
-    body = json.dumps(payload(report, hook.language), ensure_ascii=False).encode()
     headers = {"content-type": "application/json; charset=utf-8"}
     request = urllib.request.Request(url, body, headers, method="POST")
     try:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from scheduler_advisor.advice.recommendation import Recommendation, Saving
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report import svg
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.html_evidence import evidence
+from scheduler_advisor.report.html_replay import unable_line
 from scheduler_advisor.report.markup import Markup, join, tag
+from scheduler_advisor.report.sureness import overlap_text, sure_text, waits_less, worse_text
 from scheduler_advisor.report.wording import (
     amount_text,
     hours_text,
@@ -46,10 +50,8 @@ def _cards(
     found: list[Recommendation], report: WeeklyReport, words: Words, *, unfolded: bool
 ) -> list[Markup]:
     most = max(_high(rec.saving) for rec in found)
-    return [
-        _card(rec, place, report, words, most=most, unfolded=unfolded)
-        for place, rec in enumerate(found, 1)
-    ]
+    ranks = {rec.id: place for place, rec in enumerate(found, 1)}
+    return [_card(rec, ranks, report, words, most=most, unfolded=unfolded) for rec in found]
 
 
 def _high(saving: Saving) -> float:
@@ -58,7 +60,7 @@ def _high(saving: Saving) -> float:
 
 def _card(
     rec: Recommendation,
-    place: int,
+    ranks: Mapping[str, int],
     report: WeeklyReport,
     words: Words,
     *,
@@ -73,7 +75,7 @@ def _card(
     who = owner if duty == owner else f"{owner} · {words.say('report.who')}: {duty}"
     top = tag(
         "div",
-        tag("span", place, cls="rank"),
+        tag("span", ranks[rec.id], cls="rank"),
         tag("h3", say("title")),
         tag("span", kind_name(rec.kind, words), cls="pill"),
         tag("span", who, cls="pill who"),
@@ -83,16 +85,32 @@ def _card(
         "div",
         tag("div", tag("h4", words.say("report.wrong")), tag("p", say("why"))),
         tag("div", tag("h4", words.say("report.do")), tag("p", say("do"))),
-        tag("div", tag("h4", words.say("report.brings")), _brings(rec.saving, report, words, most),
-            cls="brings"),
-        tag("div", tag("h4", words.say("report.risks")), tag("p", _dots(rec, words), say("risk"))),
+        tag("div", tag("h4", words.say("report.brings")), _brings(rec, report, words, most),
+            _line(overlap_text(rec, ranks, words)), cls="brings"),
+        tag("div", tag("h4", words.say("report.risks")), tag("p", _dots(rec, words), say("risk")),
+            _line(worse_text(rec, words)), _unable(rec, words),
+            _line(f"{words.say('sure.title')}: {sure_text(rec, words)}")),
         cls="grid",
     )  # fmt: skip
     return tag("li", top, grid, evidence(rec, report, words, unfolded=unfolded), cls="card",
                id=rec.id)  # fmt: skip
 
 
-def _brings(saving: Saving, report: WeeklyReport, words: Words, most: float) -> Markup:
+def _unable(rec: Recommendation, words: Words) -> Markup | None:
+    line = None if rec.draft.replay is None else unable_line(rec.draft.replay, words)
+    return _line(line)
+
+
+def _line(text: str | None) -> Markup | None:
+    return None if text is None else tag("p", text, cls="hint")
+
+
+def _brings(rec: Recommendation, report: WeeklyReport, words: Words, most: float) -> Markup:
+    saving, waiting = rec.saving, waits_less(rec, words)
+    if waiting is not None:
+        hint = f"{words.say('number.modelled')}"
+        return join(tag("b", waiting), tag("span", f"{words.say('phrase.interval_of')} · ",
+                    tag("span", hint, cls="k"), cls="hint"))  # fmt: skip
     if saving.range_only:
         return _range(saving, report, words, most)
     if not saving.gpu_hours:

@@ -31,10 +31,9 @@ def _evidence(rec: Recommendation, report: WeeklyReport, words: Words) -> Markup
         f"{amount_text(rec.current_cost, report.currency)}, "
         f"{hours_text(rec.current_gpu_hours)} GPU-h {words.say('report.in_window')} "
     )
-    lines = [
-        tag("li", words.say("report.now_costs"), ": ", tag("b", now),
-            tag("span", words.say("number.observed"), cls="k"))
-    ]  # fmt: skip
+    costs = tag("li", words.say("report.now_costs"), ": ", tag("b", now),
+                tag("span", words.say("number.observed"), cls="k"))  # fmt: skip
+    lines = [costs] if rec.current_gpu_hours else []
     lines += [
         tag("li", words.say(f"figure.{figure.name}"), ": ",
             tag("b", value_text(figure, report.currency)), " ",

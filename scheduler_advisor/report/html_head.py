@@ -44,7 +44,9 @@ def headline(report: WeeklyReport, words: Words) -> Markup:
         text = words.say("report.too_little_text", hours=report.accounted_hours)
         return join(title, tag("p", text, cls="sub"))
     if not report.advice.joint.gpu_hours:
-        return join(title, tag("p", words.say("report.nothing_text"), cls="sub"))
+        ranges = any(rec.open and rec.saving.range_only for rec in report.advice.recommendations)
+        text = words.say("report.ranges_text" if ranges else "report.nothing_text")
+        return join(title, tag("p", text, cls="sub"))
     return title
 
 
@@ -56,6 +58,8 @@ def tiles(report: WeeklyReport, words: Words) -> Markup:
         if joint.cost is not None and joint.gpu_hours
         else f"{hours_text(joint.gpu_hours)} GPU-h"
     )
+    if not joint.gpu_hours:
+        win = "–"
     coverage = "–" if report.coverage_ratio is None else f"{report.coverage_ratio:.1%}"
     split = words.say(
         "report.split", cash=amount_text(joint.cash, None),
@@ -64,13 +68,20 @@ def tiles(report: WeeklyReport, words: Words) -> Markup:
     gpu_hours = f"{hours_text(report.installed_gpu_hours)} GPU-h"
     entries = (
         ("cost", amount_text(report.cost, report.currency), gpu_hours, "observed"),
-        ("used", f"{report.share('used'):.0%}", words.say("report.used_hint"), "observed"),
-        ("idle", f"{report.share('allocated_idle'):.0%}", words.say("report.idle_hint"),
-         "observed"),
+        ("used", *_measured(report, words, "used"), "observed"),
+        ("idle", *_measured(report, words, "idle"), "observed"),
         ("coverage", coverage, words.say("report.coverage_hint"), "observed"),
         ("winnable", win, split, "modelled"),
     )  # fmt: skip
     return tag("div", *(_tile(entry, words) for entry in entries), cls="tiles")
+
+
+def _measured(report: WeeklyReport, words: Words, name: str) -> tuple[str, str]:
+    """A share with its hint; a dash where activity was measured at no time: that is no zero."""
+    if not report.share("used", "lost", "allocated_idle"):
+        return "–", words.say("report.unmeasured_hint")
+    share = report.share({"idle": "allocated_idle"}.get(name, name))
+    return f"{share:.0%}", words.say(f"report.{name}_hint")
 
 
 def _tile(entry: tuple[str, str, str, str], words: Words) -> Markup:

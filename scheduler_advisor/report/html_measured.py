@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from scheduler_advisor.durations import duration_text
 from scheduler_advisor.measurements.waits import BUCKETS_S, WaitGroup
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report import svg
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.markup import Markup, join, tag
-from scheduler_advisor.report.wording import duration_text, hours_text
+from scheduler_advisor.report.wording import hours_text
 
 MOST_ROWS = 12
 
@@ -35,7 +36,7 @@ def table(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[object]]) -
                     for cell, number in zip(row, numeric, strict=True)))
         for row in rows
     ]  # fmt: skip
-    return tag("table", tag("thead", head), tag("tbody", *body))
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), cls="scroll")
 
 
 def _kind(words: Words, kind: str = "observed") -> Markup:

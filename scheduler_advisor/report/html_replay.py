@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from scheduler_advisor.advice.draft import FromReplay
+from scheduler_advisor.durations import duration_text
 from scheduler_advisor.messages import Words
 from scheduler_advisor.replayed import Replayed
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.html_measured import table
 from scheduler_advisor.report.markup import Markup, join, tag
-from scheduler_advisor.report.wording import duration_text, hours_text
+from scheduler_advisor.report.sureness import form
+from scheduler_advisor.report.wording import hours_text
+from scheduler_advisor.search.candidate import harmed
 
 
 def replays(report: WeeklyReport, words: Words) -> Markup | None:
@@ -27,6 +30,7 @@ def _one(each: Replayed, words: Words) -> Markup:
         tag("p", fidelity_line(each, words)),
         _marks(each, words),
         _mismatches(each, words),
+        _tried(each, words),
     )
 
 
@@ -46,7 +50,7 @@ def fidelity_line(each: Replayed, words: Words) -> str:
 
 def _diagnosis(each: Replayed, words: Words) -> Markup | None:
     if each.diagnosis is None:
-        return None
+        return tag("p", words.say("diagnosis.none"))
     name = words.say(f"cause_name.{each.diagnosis.leading.value}")
     items = [tag("li", text) for text in diagnosis_lines(each, words)]
     leading = words.say("diagnosis.leading", name=name)
@@ -72,6 +76,28 @@ def _text(value: float | None, unit: str, words: Words) -> str:
     if value is None:
         return words.say("diagnosis.unmeasured")
     return duration_text(value) if unit == "s" else f"{value:.1%}"
+
+
+def tried_rows(each: Replayed, words: Words) -> list[tuple[str, str, str, str]]:
+    """Change, range of GPU-hours a week, p95 wait, why not; where nothing is advised, else none."""
+    if each.found is None or each.found.best:
+        return []
+    rows = sorted(each.found.tried, key=lambda one: -one.hours.point)[:8]
+    return [
+        (_names(one.name, words), f"{hours_text(one.hours.low)} – {hours_text(one.hours.high)}",
+         duration_text(one.found.p95_wait_s),
+         _harms(harmed(one.today, one.found), words, words.say("replay.too_little")))
+        for one in rows
+    ]  # fmt: skip
+
+
+def _tried(each: Replayed, words: Words) -> Markup | None:
+    rows = tried_rows(each, words)
+    if not rows:
+        return None
+    names = (("tried", False), ("interval", True), ("p95_wait_s", True), ("front", False))
+    heads = [(words.say(f"replay.{name}"), number) for name, number in names]
+    return join(tag("h3", words.say("replay.tried_title")), table(heads, rows))
 
 
 def _marks(each: Replayed, words: Words) -> Markup | None:
@@ -114,14 +140,9 @@ def shift_rows(own: FromReplay, words: Words) -> list[tuple[str, str, str]]:
     """Measure, today, after: gained and lost side by side."""
     rows = []
     for name, before, after in own.shifts:
-        text = duration_text if name.endswith("_s") else _plain(name)
+        text = form(name)
         rows.append((words.say(f"replay.{name}"), text(before), text(after)))
     return rows
-
-
-def _plain(name: str) -> Callable[[float], str]:
-    form = ".1f" if name == "blast_gpus" else ".1%"
-    return lambda value: format(value, form)
 
 
 def shifts(own: FromReplay, words: Words) -> Markup:
@@ -133,10 +154,46 @@ def shifts(own: FromReplay, words: Words) -> Markup:
     tried_heads.insert(1, ("GPU-h", True))
     tried = [
         (_names(row["name"], words), hours_text(row["gpu_hours"]),
-         duration_text(row["p95_wait_s"]), "●" if row["on_front"] else "")
+         duration_text(row["p95_wait_s"]), _harms(row["harms"], words))
         for row in sorted(own.tried, key=lambda row: -row["gpu_hours"])[:8]
     ]  # fmt: skip
-    return join(table(heads, shift_rows(own, words)), table(tried_heads, tried))
+    return join(
+        table(heads, shift_rows(own, words)), table(tried_heads, tried), _unable(own, words)
+    )
+
+
+def unable_line(own: FromReplay, words: Words) -> str | None:
+    """Whom a change that stops jobs would have hit without the evidence that they resume."""
+    if own.not_resumable is None:
+        return None
+    if not own.not_resumable.count:
+        return words.say("replay.all_resume")
+    return words.say("replay.unable", count=own.not_resumable.count,
+                     hours=hours_text(own.not_resumable.lost_gpu_hours))  # fmt: skip
+
+
+def unable_rows(own: FromReplay) -> list[tuple[str, str, str, str]]:
+    """Job, GPUs, times stopped, GPU-hours lost, the dearest first."""
+    found = own.not_resumable.jobs if own.not_resumable else ()
+    return [
+        (job.job_id, f"{job.gpus:g}", str(job.stops), hours_text(job.lost_gpu_hours))
+        for job in found
+    ]
+
+
+def _unable(own: FromReplay, words: Words) -> Markup | None:
+    rows = unable_rows(own)
+    if not rows:
+        return None
+    heads = [(words.say(f"replay.{name}"), name != "job")
+             for name in ("job", "gpus", "stops", "would_lose")]  # fmt: skip
+    title = tag("h4", words.say("replay.unable_title"))
+    return tag("div", title, tag("p", unable_line(own, words)), table(heads, rows))
+
+
+def _harms(names: Sequence[str], words: Words, none: str = "–") -> str:
+    said = (words.say(f"replay.{name}") if words.has(f"replay.{name}") else name for name in names)
+    return ", ".join(said) or none
 
 
 def _names(name: str, words: Words) -> str:

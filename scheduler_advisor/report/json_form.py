@@ -14,6 +14,7 @@ from scheduler_advisor.messages import Words
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.measured_json import measurements_json
 from scheduler_advisor.report.replay_json import bottleneck_json, fidelity_json
+from scheduler_advisor.report.sureness import sure_text, worse_text
 from scheduler_advisor.report.wording import PARTS, kind_name, sentence
 
 
@@ -108,6 +109,10 @@ def recommendation_json(rec: Recommendation, report: WeeklyReport, words: Words)
         "rollback": {"text": said["undo"], "command": draft.commands.get("rollback") or None},
         "alternatives": [{"name": name, "text": words.say(f"alternative.{name}")}
                          for name in draft.alternatives],
+        "confidence": None if rec.confidence is None else {
+            "judged": rec.confidence.judged, "held": rec.confidence.held,
+            "ratio": round(rec.confidence.ratio, 3)},
+        "sure": sure_text(rec, words), "gets_worse": worse_text(rec, words),
         "exclusive_group": rec.exclusive_group, "overlaps": list(rec.overlaps),
         "state": rec.state.value,
         "history": [
@@ -128,6 +133,12 @@ def replay_json(own: FromReplay) -> dict[str, Any]:
         "shifts": [{"measure": n, "before": a, "after": b} for n, a, b in own.shifts],
         "bounds": [dict(bound) for bound in own.bounds], "tried": [dict(t) for t in own.tried],
         "worth_nodes": own.worth_nodes, "handover": dict(own.handover), "kind": "modelled",
+        "not_resumable": None if own.not_resumable is None else {
+            "count": own.not_resumable.count,
+            "lost_gpu_hours": round(own.not_resumable.lost_gpu_hours, 2),
+            "jobs": [{"job_id": job.job_id, "gpus": job.gpus, "stops": job.stops,
+                      "lost_gpu_hours": round(job.lost_gpu_hours, 2)}
+                     for job in own.not_resumable.jobs]},
     }  # fmt: skip
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from scheduler_advisor.advice.draft import FromReplay
 from scheduler_advisor.advice.recommendation import Recommendation
+from scheduler_advisor.durations import duration_text
 from scheduler_advisor.messages import Words
+from scheduler_advisor.replayed import Replayed
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.html_replay import (
     diagnosis_lines,
     fidelity_line,
     mismatch_lines,
     shift_rows,
+    tried_rows,
+    unable_line,
+    unable_rows,
 )
 from scheduler_advisor.report.summary import headline_text
+from scheduler_advisor.report.sureness import sure_text, waits_less, worse_text
 from scheduler_advisor.report.wording import (
     amount_text,
-    duration_text,
     figure_text,
     hours_text,
     kind_name,
@@ -111,18 +117,35 @@ def _one(place: int, rec: Recommendation, report: WeeklyReport, words: Words) ->
         f"- **{words.say('report.do')}:** {say('do')}",
         f"- **{words.say('report.brings')}:** {_brings(rec, report, words)}",
         f"- **{words.say('report.risks')}:** {words.say(f'risk.{rec.risk}')}. {say('risk')}",
+        f"- **{words.say('sure.title')}:** {sure_text(rec, words)}",
         f"- **{words.say('report.pays')}:** {say('pays')}",
         f"- **{words.say('report.verify')}:** {say('check')}",
         f"- **{words.say('report.rollback')}:** {say('undo')}",
     ]
+    worse = worse_text(rec, words)
+    lines += [f"- **{worse.replace(':', ':**', 1)}"] if worse else []
     lines += [f"- {figure_text(figure, report.currency, words)}" for figure in rec.draft.figures]
     if rec.draft.replay is not None:
         lines += [f"- {n}: {a} → {b}" for n, a, b in shift_rows(rec.draft.replay, words)]
+        lines += _unable(rec.draft.replay, words)
     if rec.overlaps:
         lines.append("- " + words.say("report.overlaps", names=", ".join(rec.overlaps)))
     commands = [rec.draft.commands.get(name) for name in ("apply", "verify", "rollback")]
     shown = [f"unstrand advise rows {rec.id}", *filter(None, commands)]
     return [*lines, "", "```", *shown, "```", ""]
+
+
+def _unable(own: FromReplay, words: Words) -> list[str]:
+    """Jobs that show no sign that they resume, and what being stopped would have cost them."""
+    line = unable_line(own, words)
+    if line is None:
+        return []
+    heads = [words.say(f"replay.{name}") for name in ("gpus", "stops", "would_lose")]
+    named = []
+    for job, *row in unable_rows(own):
+        said = ", ".join(f"{head} {value}" for head, value in zip(heads, row, strict=True))
+        named.append(f"    - `{job}`: {said}")
+    return [f"- {line}", *named]
 
 
 def _replays(report: WeeklyReport, words: Words) -> list[str]:
@@ -137,11 +160,24 @@ def _replays(report: WeeklyReport, words: Words) -> list[str]:
             lines += [*(f"- {line}" for line in diagnosis_lines(each, words)), ""]
         lines += [f"**{words.say('fidelity.title')}.** {fidelity_line(each, words)}", ""]
         lines += [*(f"- {line}" for line in mismatch_lines(each, words)), ""]
+        lines += _tried(each, words)
     return lines
 
 
+def _tried(each: Replayed, words: Words) -> list[str]:
+    rows = tried_rows(each, words)
+    if not rows:
+        return []
+    heads = (words.say(f"replay.{name}") for name in ("tried", "interval", "p95_wait_s", "front"))
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    title = f"**{words.say('replay.tried_title')}**"
+    return [title, "", f"| {' | '.join(heads)} |", "|---|---:|---:|---|", *table, ""]
+
+
 def _brings(rec: Recommendation, report: WeeklyReport, words: Words) -> str:
-    saving = rec.saving
+    saving, waiting = rec.saving, waits_less(rec, words)
+    if waiting is not None:
+        return f"{waiting}, {words.say('phrase.interval_of')} ({words.say('number.modelled')})"
     if saving.range_only:
         ends = [hours_text(saving.gpu_hours_low), f"{hours_text(saving.gpu_hours_high)} GPU-h"]
         text = words.say("phrase.range", low=ends[0], high=ends[1])

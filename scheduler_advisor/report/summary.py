@@ -14,6 +14,9 @@ def headline_text(report: WeeklyReport, words: Words) -> str:
         return words.say("report.too_little")
     count = sum(rec.open and rec.saving.gpu_hours > 0 for rec in report.advice.recommendations)
     joint = report.advice.joint
+    ranges = sum(rec.open and rec.saving.range_only for rec in report.advice.recommendations)
+    if not count and ranges:
+        return words.say("report.headline_ranges", count=ranges)
     if not count:
         return words.say("report.headline_nothing")
     if joint.cost is None:

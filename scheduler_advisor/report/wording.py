@@ -6,8 +6,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from scheduler_advisor.advice.draft import Draft, Keys
+from scheduler_advisor.advice.draft import Draft, Keys, Phrases
 from scheduler_advisor.advice.recommendation import Recommendation, Saving
+from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Figure, Unit
 from scheduler_advisor.messages import Words
 
@@ -26,16 +27,6 @@ def amount_text(amount: Decimal | float | None, currency: str | None) -> str:
 def hours_text(hours: float) -> str:
     """GPU-hours without decimals from ten on."""
     return f"{hours:,.0f}" if abs(hours) >= 10 else f"{hours:,.1f}"
-
-
-def duration_text(seconds: float | None) -> str:
-    """Seconds as s, min, h or d; an en dash for nothing."""
-    if seconds is None:
-        return "–"
-    for size, unit in ((172800, "d"), (5400, "h"), (90, "min")):
-        if seconds >= size:
-            return f"{seconds / {'d': 86400, 'h': 3600, 'min': 60}[unit]:,.1f} {unit}"
-    return f"{seconds:,.0f} s"
 
 
 def month_phrase(saving: Saving, currency: str | None, words: Words) -> str:
@@ -73,7 +64,11 @@ def sentence(rec: Recommendation, part: str, currency: str | None, words: Words)
 
 def said(value: Any, words: Words) -> Any:
     """``value``, or the sentences that it stands for."""
-    return "; ".join(words.say(key) for key in value) if isinstance(value, Keys) else value
+    if isinstance(value, Keys):
+        return "; ".join(words.say(key) for key in value)
+    if isinstance(value, Phrases):
+        return "; ".join(words.say(phrase.key, phrase.params) for phrase in value)
+    return value
 
 
 def kind_name(kind: str, words: Words) -> str:

@@ -177,6 +177,15 @@ def outcomes(request: Request) -> dict[str, Any]:
         return {"rows": judged(work), "confidence": trust}
 
 
+@router.get("/advice/nudges")
+def nudges(request: Request) -> dict[str, Any]:
+    """Personal notes as they were written, dry runs too, and whether they have arrived."""
+    from scheduler_advisor.delivery.nudges import nudges_written
+
+    with service_of(request).store.work() as work:
+        return {"rows": nudges_written(work)}
+
+
 @router.post("/advice/state/{recommendation_id}")
 def state(request: Request, recommendation_id: str, wish: StateWish) -> dict[str, str]:
     """Accept, snooze, dismiss, mark applied, or make new again."""

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from analytics.health.span import store_kind
+from scheduler_advisor.delivery.outbox import waiting
 from scheduler_advisor.running.runs import runs_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,16 @@ class LongWork(BaseModel):
     share: float
 
 
+class WaitingDelivery(BaseModel):
+    """A report or note that has not arrived: failed attempts, the last error, the next try."""
+
+    channel: str
+    receiver: str
+    attempts: int
+    error: str | None
+    next_at: datetime
+
+
 class Status(BaseModel):
     """The service at this moment; ``kind`` is demo, or site for real facts."""
 
@@ -69,6 +80,7 @@ class Status(BaseModel):
     writer: WriterStatus
     tasks: dict[str, TaskStatus]
     long_work: list[LongWork]
+    deliveries: list[WaitingDelivery]
 
 
 def service_of(request: Request) -> Service:
@@ -109,7 +121,19 @@ def status(request: Request) -> Status:
             LongWork(run_id=run.run_id, kind=run.kind, stage=run.stage, share=round(run.share, 3))
             for run in runs_of(service.store, service.clock).running()
         ],
+        deliveries=_deliveries(service),
     )
+
+
+def _deliveries(service: Service) -> list[WaitingDelivery]:
+    with service.store.work() as work:
+        return [
+            WaitingDelivery(
+                channel=each.parcel.channel, receiver=each.parcel.receiver,
+                attempts=each.attempts, error=each.error, next_at=each.next_at,
+            )
+            for each in waiting(work, service.clock())
+        ]  # fmt: skip
 
 
 def _collector(collector: LocalCollector | None) -> CollectorStatus | None:

@@ -240,6 +240,25 @@ def outcomes(
     print_document(document, chosen(how, as_json))
 
 
+@advise_app.command("nudges")
+def nudges(
+    db: Db = None, server: Server = None, how: How = Format.TABLE, as_json: Json = False
+) -> None:
+    """Personal notes to owners: what was or, in a dry run, would have been sent to whom.
+
+    Example: `unstrand advise nudges --json`
+    """
+    address = server_for(db, server)
+    if address is not None:
+        document = ask(address, "advice/nudges")
+    else:
+        from scheduler_advisor.delivery.nudges import nudges_written
+
+        with opened(db) as store, store.work() as work:
+            document = {"rows": nudges_written(work)}
+    print_document(document, chosen(how, as_json))
+
+
 @advise_app.command("kinds")
 def kinds(goals: Goals = None, how: How = Format.TABLE, as_json: Json = False) -> None:
     """Every kind of advice with its thresholds in force and their reasons.

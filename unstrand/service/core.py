@@ -18,6 +18,8 @@ from collector.slurm.importer import import_live
 from collector.store import Store, Work
 from scheduler_advisor.running.journal import declare_lost
 from scheduler_advisor.running.runs import close_runs
+from unstrand.delivering import LOOK_EVERY as DELIVER_EVERY
+from unstrand.delivering import Deliveries
 from unstrand.schedule import LOOK_EVERY, WeeklyReports
 from unstrand.service.keeper import ALL_EVERY, RECENT_EVERY, LedgerKeeper
 from unstrand.service.ledger_metrics import LedgerCollector
@@ -76,6 +78,8 @@ class Service:
             store, clock, goals_file, delivery_file, account=lambda _: keeper.everything()
         )
         service.schedule.every(LOOK_EVERY, "weekly_report", weekly.run_if_due)
+        deliveries = Deliveries(store, clock, goals_file, delivery_file)
+        service.schedule.every(DELIVER_EVERY, "deliveries", deliveries.look)
         service.schedule.every(timedelta(days=1), "forget_batches", service.forget_batches)
         if store_kind(store) != "demo":
             service.collector = local_collector(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ RULE = rule(
     unpriced_gpu_hours=Threshold(1, "GPU-h", "a model without a price makes every sum too small"),
 )
 
+MOST_GAPS = 5  # more gaps of one kind than these are one finding: it happens all the time
 MOST_NAMED = 3  # more unmapped accounts than this are one finding: the org map is missing
 
 # One row = one row of unmeasured or unknown hours of one node without a break.
@@ -47,6 +49,16 @@ SELECT cluster, node, gpu_model, hour::DATE AS day, price, cash,
 FROM advice_cell WHERE cluster = $1 AND list_contains($2::VARCHAR[], node)
   AND hour >= $3 AND hour < $4 GROUP BY ALL HAVING micro > 0 ORDER BY ALL
 """
+# One row = a cluster of whose held GPU time not an hour was measured.
+_NEVER = """
+SELECT cluster, sum(allocated_unmeasured)::BIGINT AS held FROM advice_cell GROUP BY cluster
+HAVING sum(allocated_unmeasured) > 0 AND sum(used + lost + allocated_idle) = 0 ORDER BY cluster
+"""
+_SILENT_CELLS = """
+SELECT cluster, node, gpu_model, hour::DATE AS day, price, cash,
+  sum(allocated_unmeasured)::BIGINT AS micro
+FROM advice_cell WHERE cluster = $1 GROUP BY ALL HAVING micro > 0 ORDER BY ALL
+"""
 _UNPRICED = """
 SELECT cluster, gpu_model, node, hour::DATE AS day, price, cash,
   sum(used + lost + allocated_idle + allocated_unmeasured + failed_held + unattributed + failed
@@ -71,8 +83,16 @@ def _gaps(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
         if row["hours"] >= (least or rules["gap_hours"]):
             key = (row["cluster"], row["kind"], row["since"], row["until"])
             together.setdefault(key, []).append(row)
-    for (cluster, kind, since, until), rows in together.items():
-        nodes = [row["node"] for row in rows]
+    silent = {row["cluster"]: row["held"] for row in site.rows(_NEVER)}
+    yield from (_never(site, cluster) for cluster in sorted(silent))
+    spans = [key for key in together if not (key[1] == "telemetry" and key[0] in silent)]
+    often = Counter((cluster, kind) for cluster, kind, _, _ in spans)
+    for cluster, kind in sorted(name for name, count in often.items() if count > MOST_GAPS):
+        own = [key for key in spans if key[:2] == (cluster, kind)]
+        yield _many(site, (cluster, kind), [(key, together[key]) for key in own])
+    spans = [key for key in spans if often[key[:2]] <= MOST_GAPS]
+    for cluster, kind, since, until in spans:
+        nodes = [row["node"] for row in together[cluster, kind, since, until]]
         cells = site.rows(_CELLS, [cluster, nodes, since, until])
         claim = f"unknown:{cluster}"
         parts = [site.part(cell, cell["micro"], claim=claim) for cell in cells]
@@ -87,9 +107,49 @@ def _gaps(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
                     "since": f"{site.window.local(since):%Y-%m-%d %H:%M}",
                     "gpu_hours": sum(part.micro_gpu_s for part in parts) / 3.6e9},
             parts=(), current=parts,
-            figures=(observed("gap_h", hours, Unit.HOURS, command),), samples=len(rows),
+            figures=(observed("gap_h", hours, Unit.HOURS, command),), samples=len(nodes),
             commands={"verify": command},
         )  # fmt: skip
+
+
+def _never(site: Site, cluster: str) -> Draft:
+    """No node has ever sent a sample in the window: one finding, not one for each job."""
+    cells = site.rows(_SILENT_CELLS, [cluster])
+    parts = [site.part(cell, cell["micro"], claim=f"unknown:{cluster}") for cell in cells]
+    hours = sum(part.micro_gpu_s for part in parts) / 3.6e9
+    return Draft(
+        kind=RULE.kind, cluster=cluster, owner=Owner(), duty=Duty.PLATFORM, first=True,
+        subject="never measured", variant="never_measured",
+        params={"cluster": cluster, "gpu_hours": hours}, parts=(), current=parts,
+        figures=(observed("unmeasured_gpu_hours", hours, Unit.GPU_HOURS, "unstrand doctor"),),
+        samples=len(cells), commands={"verify": "unstrand doctor"},
+    )  # fmt: skip
+
+
+def _many(
+    site: Site, of: tuple[str, str], gaps: list[tuple[tuple[Any, ...], list[dict[str, Any]]]]
+) -> Draft:
+    """More gaps than a reader wants to see one by one: all of a kind together, longest named."""
+    cluster, kind = of
+    micro, nodes, hours = 0, Counter[str](), 0.0
+    parts: list[Part] = []
+    for (_, _, since, until), rows in gaps:
+        names = [row["node"] for row in rows]
+        cells = site.rows(_CELLS, [cluster, names, since, until])
+        parts += [site.part(cell, cell["micro"], claim=f"unknown:{cluster}") for cell in cells]
+        micro += sum(row["micro"] for row in rows)
+        nodes.update({row["node"]: row["hours"] for row in rows})
+        hours = max(hours, (until - since).total_seconds() / 3600)
+    worst = ", ".join(name for name, _ in nodes.most_common(3))
+    return Draft(
+        kind=RULE.kind, cluster=cluster, owner=Owner(), duty=Duty.PLATFORM, first=True,
+        subject=f"{kind} gaps", variant=f"{kind}_gaps",
+        params={"count": len(gaps), "nodes": len(nodes), "worst": worst, "hours": hours,
+                "gpu_hours": micro / 3.6e9},
+        parts=(), current=parts,
+        figures=(observed("gap_h", hours, Unit.HOURS, "unstrand doctor"),), samples=len(gaps),
+        commands={"verify": "unstrand doctor"},
+    )  # fmt: skip
 
 
 def _unmapped(site: Site, rules: dict[str, float]) -> Iterator[Draft]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from scheduler_advisor.advice.amount import Part
-from scheduler_advisor.advice.draft import Draft, Duty
+from scheduler_advisor.advice.draft import Draft, Duty, Keys
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.site import Site
@@ -123,7 +123,8 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft:
         owner=run.owner, duty=Duty.PLATFORM,
         variant="started" if run.start_at is not None else "waiting",
         params={"name": run.label, "user": run.user_name or "?", "team": run.owner.team or "?",
-                "gpus": run.gpus, "waited_hours": waited, "queue": run.queue or "-",
+                "gpus": run.gpus, "waited_hours": waited,
+                "queue": run.queue or Keys(["phrase.no_queue"]),
                 "free": sum(free) / len(free) if free else 0.0,
                 "enough_hours": len(most), "jobs": len(waits)},
         parts=parts, figures=figures, examples=[each.job_id for _, each in waits[:3]],

@@ -6,14 +6,16 @@ import json
 import logging
 import socketserver
 import threading
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from scheduler_advisor.delivery.deliver import deliver
+from scheduler_advisor.delivery.deliver import deliver, retry
+from scheduler_advisor.delivery.outbox import waiting
 from scheduler_advisor.delivery.receivers import load_receivers
 from scheduler_advisor.errors import DeliveryError
 from scheduler_advisor.goals import Goals
@@ -243,3 +245,56 @@ def test_receivers_that_cannot_work_are_refused_with_the_place(tmp_path, text, c
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DeliveryError, match="cannot read"):
         load_receivers(Path(tmp_path / "none.toml"), {})
+
+
+def test_what_did_not_arrive_is_tried_again_over_later_runs_with_growing_pauses(
+    tmp_path, store, report, hook_server
+):
+    receivers = webhook(tmp_path, hook_server)
+    hook_server.answers = [503] * 5
+    [first], _ = sent(store, report, receivers)
+    assert (first.error, first.attempts) == ("webhook ops: answered 503", 3)
+    seen = []
+    for minutes in range(0, 600, 5):
+        now = NOW + timedelta(minutes=minutes)
+        seen += [(minutes, each.attempts, each.error) for each in retry(store, receivers, now)]
+    assert seen == [
+        (15, 4, "webhook ops: answered 503"), (75, 5, "webhook ops: answered 503"),
+        (315, 6, None),
+    ]  # fmt: skip
+    assert len(hook_server.bodies) == 6
+    assert len(set(hook_server.bodies)) == 1, "what was tried first is what arrives"
+
+
+def test_a_mended_file_is_used_and_a_newer_report_takes_the_place_of_one_that_waits(
+    tmp_path, store, report, smtp_server
+):
+    smtp_server.answers = [550]
+    [result], _ = sent(store, report, mail(tmp_path, smtp_server))
+    assert result.error is not None
+    with store.work() as work:
+        [open_] = waiting(work, NOW)
+    assert (open_.attempts, open_.next_at) == (1, NOW + timedelta(minutes=15))
+    later = replace(report, report_id="later", window=Window(NOW - timedelta(days=6), NOW))
+    smtp_server.answers = [550]
+    minute = NOW + timedelta(minutes=1)
+    deliver(store, later, mail(tmp_path, smtp_server), clock=lambda: minute, sleep=float)
+    mended = tmp_path / "delivery.toml"
+    mended.write_text(mended.read_text().replace("a@example.org", "b@example.org"))
+    done = retry(store, load_receivers(mended, {}), NOW + timedelta(minutes=20))
+    assert [(each.attempts, each.error) for each in done] == [(2, None)]
+    assert retry(store, load_receivers(mended, {}), NOW + timedelta(days=1)) == []
+    [raw] = smtp_server.mails
+    assert message_from_bytes(raw, policy=policy.default)["To"] == "b@example.org"
+
+
+def test_after_a_week_or_without_its_receiver_it_is_left_alone(
+    tmp_path, store, report, hook_server
+):
+    hook_server.answers = [503] * 3
+    receivers = webhook(tmp_path, hook_server)
+    sent(store, report, receivers)
+    (tmp_path / "none.toml").write_text("")
+    assert retry(store, load_receivers(tmp_path / "none.toml", {}), NOW + timedelta(days=1)) == []
+    assert retry(store, receivers, NOW + timedelta(days=8)) == []
+    assert len(hook_server.bodies) == 3
