@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scheduler_advisor.calibration.calibrate import Calibration
 from scheduler_advisor.calibration.grade import Grade
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
+from scheduler_advisor.followup.shift import Withdrawn
 from scheduler_advisor.handover.snippet import Target
 from scheduler_advisor.not_resumable import NotResumable
 from scheduler_advisor.search.search import Found
@@ -26,7 +27,7 @@ class Replayed:
     withheld: str | None = None
     params: tuple[tuple[str, float | str], ...] = ()
     not_resumable: tuple[NotResumable, ...] = ()
-    withdrawn: tuple[tuple[str, str], ...] = ()
+    withdrawn: tuple[Withdrawn, ...] = ()
     cpu_s: float = 0.0
 
     @property

@@ -17,7 +17,7 @@ from scheduler_advisor.calibration.in_force import stored_settings
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
 from scheduler_advisor.diagnosis.diagnose import diagnose as diagnosed
 from scheduler_advisor.diagnosis.seen import Seen
-from scheduler_advisor.followup.shift import shifts, workload_of
+from scheduler_advisor.followup.shift import Withdrawn, shifts, workload_of
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.handover.handover import target_of
 from scheduler_advisor.measurements.repeats import Repeat, varying_repeats
@@ -156,7 +156,7 @@ def search_and_bound(calibration: Calibration, goals: Goals, watch: Watch | None
     )  # fmt: skip
 
 
-def withdrawn(store: Store, past: Past, still: set[str]) -> tuple[tuple[str, str], ...]:
+def withdrawn(store: Store, past: Past, still: set[str]) -> tuple[Withdrawn, ...]:
     """Step 9, before: advice of the newest report that this window no longer bears out, and what
     has shifted since its window (nothing: it merely no longer pays)."""
     rows = store.rows(_LAST, [past.name, datetime.fromtimestamp(past.origin_s + past.until, UTC)])
@@ -166,9 +166,8 @@ def withdrawn(store: Store, past: Past, still: set[str]) -> tuple[tuple[str, str
     before = load(store, Window(gone[0]["since"], gone[0]["until"], "UTC"), past.name)
     if isinstance(before, Replayed):
         return ()
-    moved = shifts(workload_of(before.past), workload_of(past))
-    said = ", ".join(f"{each.what} {each.before:.3g} -> {each.after:.3g}" for each in moved)
-    return tuple((row["subject"], said or "no longer pays") for row in gone)
+    moved = tuple(shifts(workload_of(before.past), workload_of(past)))
+    return tuple(Withdrawn(row["subject"], moved) for row in gone)
 
 
 def clusters_of(store: Store, window: Window) -> list[str]:

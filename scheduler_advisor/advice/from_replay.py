@@ -24,6 +24,7 @@ from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Unit, modelled
 
 if TYPE_CHECKING:
+    from scheduler_advisor.followup.shift import Withdrawn
     from scheduler_advisor.handover.snippet import Target
     from scheduler_advisor.replayed import Replayed
     from scheduler_advisor.search.boundary import Boundary
@@ -52,14 +53,34 @@ def from_replay(
         for each in replay.found.best
     ]
     gone = [
-        NotRecommended(RULE.kind, replay.cluster, "withdrawn", {"subject": name, "what": what})
-        for name, what in replay.withdrawn
-    ]
+        NotRecommended(RULE.kind, replay.cluster, "withdrawn",
+                       {"subject": _changes(each.subject), "what": _shifted(each)})
+        for each in replay.withdrawn
+    ]  # fmt: skip
     if drafts:
         return drafts, gone
     nothing = NotRecommended(RULE.kind, replay.cluster, "replay_nothing",
                              {"tried": len(replay.found.tried)})  # fmt: skip
     return [], [nothing, *gone]
+
+
+def _changes(subject: str) -> Keys:
+    return Keys(f"change.{name}" for name in subject.split(" + "))
+
+
+def _shifted(gone: Withdrawn) -> Phrases:
+    """What has changed in the workload, each with its numbers."""
+    if not gone.shifts:
+        return Phrases([Phrase("shift.none", {})])
+    return Phrases(
+        Phrase(f"shift.{each.what}", {"before": _number(each.what, each.before),
+                                      "after": _number(each.what, each.after)})
+        for each in gone.shifts
+    )  # fmt: skip
+
+
+def _number(what: str, value: float) -> float | str:
+    return duration_text(value) if what.endswith("_s") else value
 
 
 def price_of(site: Site, cluster: str) -> tuple[float | None, float]:

@@ -35,6 +35,15 @@ class Shift:
     after: float
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Last advice that a later window does not bear out, and what has shifted between the two;
+    nothing: it merely pays no longer."""
+
+    subject: str
+    shifts: tuple[Shift, ...]
+
+
 def workload_of(past: Past) -> Workload:
     """Of the jobs submitted in the window."""
     own, jobs = past.judged, past.jobs

@@ -17,6 +17,7 @@ from scheduler_advisor.report.wording import (
     hours_text,
     kind_name,
     owner_text,
+    reason_text,
     sentence,
 )
 
@@ -173,7 +174,7 @@ def the_rest(report: WeeklyReport, words: Words) -> Markup | None:
     if advice.not_recommended:
         items = [
             tag("li", tag("b", kind_name(entry.kind, words)), ": ",
-                words.say(f"reason.{entry.reason}", entry.params))
+                reason_text(entry, words))
             for entry in advice.not_recommended
         ]  # fmt: skip
         blocks += [tag("h2", words.say("report.not_recommended")), tag("ul", *items)]

@@ -15,7 +15,7 @@ from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.measured_json import measurements_json
 from scheduler_advisor.report.replay_json import bottleneck_json, fidelity_json
 from scheduler_advisor.report.sureness import sure_text, worse_text
-from scheduler_advisor.report.wording import PARTS, kind_name, sentence
+from scheduler_advisor.report.wording import PARTS, kind_name, reason_text, said, sentence
 
 
 def report_json(report: WeeklyReport, language: str = "en") -> dict[str, Any]:
@@ -47,21 +47,22 @@ def report_json(report: WeeklyReport, language: str = "en") -> dict[str, Any]:
             recommendation_json(rec, report, words) for rec in report.advice.recommendations
         ],
         "joint_saving": report.advice.joint.as_json(report.currency),
-        **_not_advised(report.advice),
+        **_not_advised(report.advice, words),
         "measurements": measurements_json(report.measurements, report.window),
         "fidelity": fidelity_json(report.replays, words),
         "bottleneck": bottleneck_json(report.replays),
     }  # fmt: skip
 
 
-def _not_advised(advice: Advice) -> dict[str, Any]:
+def _not_advised(advice: Advice, words: Words) -> dict[str, Any]:
     return {
         "not_measured": [
             {"kind": entry.kind, "missing": list(entry.missing)} for entry in advice.not_measured
         ],
         "not_recommended": [
             {"kind": entry.kind, "subject": entry.subject, "reason": entry.reason,
-             "params": dict(entry.params)}
+             "params": {name: said(value, words) for name, value in entry.params.items()},
+             "text": reason_text(entry, words)}
             for entry in advice.not_recommended
         ],
     }  # fmt: skip
@@ -70,11 +71,11 @@ def _not_advised(advice: Advice) -> dict[str, Any]:
 def recommendation_json(rec: Recommendation, report: WeeklyReport, words: Words) -> dict[str, Any]:
     """One recommendation with every field of the contract; fidelity and realised stay empty."""
     draft, window = rec.draft, report.window
-    said = {part: sentence(rec, part, report.currency, words) for part in PARTS}
+    texts = {part: sentence(rec, part, report.currency, words) for part in PARTS}
     defaults = [assumption.default for assumption in draft.assumptions]
     return {
         "id": rec.id, "rank": rec.rank, "kind": rec.kind, "kind_name": kind_name(rec.kind, words),
-        "title": said["title"], "why": said["why"], "action": said["do"],
+        "title": texts["title"], "why": texts["why"], "action": texts["do"],
         "scope": {"cluster": draft.cluster, "subject": draft.subject},
         "owner": {"team": draft.owner.team, "user": draft.owner.user, "duty": draft.duty.value},
         "evidence": {
@@ -96,17 +97,17 @@ def recommendation_json(rec: Recommendation, report: WeeklyReport, words: Words)
         "fidelity": None if draft.replay is None else draft.replay.grade,
         "assumptions": [asdict(assumption) for assumption in draft.assumptions],
         "assumptions_default_ratio": sum(defaults) / len(defaults) if defaults else None,
-        "break_even": {"text": said["pays"],
+        "break_even": {"text": texts["pays"],
                        "figure": draft.break_even.as_json() if draft.break_even else None},
         "rule": [dict(threshold) for threshold in rec.rules],
-        "risk": {"level": rec.risk, "reason": said["risk"]}, "effort": rec.effort,
+        "risk": {"level": rec.risk, "reason": texts["risk"]}, "effort": rec.effort,
         "blast_radius": None if draft.replay is None else {
             "fullest_node_gpus": {"before": draft.replay.blast_gpus[0],
                                   "after": draft.replay.blast_gpus[1]}, "kind": "modelled"},
         "replay": None if draft.replay is None else replay_json(draft.replay),
-        "apply": {"text": said["do"], "command": draft.commands.get("apply") or None},
-        "verify": {"text": said["check"], "command": draft.commands.get("verify") or None},
-        "rollback": {"text": said["undo"], "command": draft.commands.get("rollback") or None},
+        "apply": {"text": texts["do"], "command": draft.commands.get("apply") or None},
+        "verify": {"text": texts["check"], "command": draft.commands.get("verify") or None},
+        "rollback": {"text": texts["undo"], "command": draft.commands.get("rollback") or None},
         "alternatives": [{"name": name, "text": words.say(f"alternative.{name}")}
                          for name in draft.alternatives],
         "confidence": None if rec.confidence is None else {

@@ -25,6 +25,7 @@ from scheduler_advisor.report.wording import (
     hours_text,
     kind_name,
     owner_text,
+    reason_text,
     sentence,
 )
 
@@ -209,7 +210,7 @@ def _waits(report: WeeklyReport, words: Words) -> list[str]:
 
 def _rest(report: WeeklyReport, words: Words) -> list[str]:
     withheld = [
-        f"- **{kind_name(entry.kind, words)}:** {words.say(f'reason.{entry.reason}', entry.params)}"
+        f"- **{kind_name(entry.kind, words)}:** {reason_text(entry, words)}"
         for entry in report.advice.not_recommended
     ]
     if withheld:

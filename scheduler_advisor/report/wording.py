@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from scheduler_advisor.advice.draft import Draft, Keys, Phrases
+from scheduler_advisor.advice.draft import Draft, Keys, NotRecommended, Phrases
 from scheduler_advisor.advice.recommendation import Recommendation, Saving
 from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Figure, Unit
@@ -69,6 +69,12 @@ def said(value: Any, words: Words) -> Any:
     if isinstance(value, Phrases):
         return "; ".join(words.say(phrase.key, phrase.params) for phrase in value)
     return value
+
+
+def reason_text(entry: NotRecommended, words: Words) -> str:
+    """Why something is not advised."""
+    params = {name: said(value, words) for name, value in entry.params.items()}
+    return words.say(f"reason.{entry.reason}", params)
 
 
 def kind_name(kind: str, words: Words) -> str:
