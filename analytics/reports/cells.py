@@ -17,6 +17,7 @@ from analytics.ledger.classes import LedgerClass, Overlay
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.calendar import hour_labels
 from analytics.reports.keys import CLASS_KEY, HOLDER_KEYS, TIME_KEYS
+from analytics.reports.source import Source
 from analytics.window import Window
 from collector.store import Work
 
@@ -70,7 +71,7 @@ def epochs(question: Question, changes: Sequence[datetime]) -> list[tuple[dateti
 
 
 def cells(
-    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: str
+    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: Source
 ) -> Iterator[Cell]:
     """Sums of ``ledger_hour`` (or rows like it), one list of cells per epoch.
 
@@ -84,7 +85,7 @@ def cells(
         inner = ", ".join(f"CAST(sum({name}) AS HUGEINT) AS {name}" for name in names)
         outer = ", ".join(f"sum({name} * ppm) AS {name}" for name in names)
         money = ", ".join(f"sum({c.value} * ppm * micro) AS cost_{c.value}" for c in LedgerClass)
-        sql = _sql(question, source, inner, f"{outer}, {money}")
+        sql = _sql(question, source.over(since, until).hours, inner, f"{outer}, {money}")
         rows = work.rows(sql, question.params(since, until))
         if len(rows) > MOST_CELLS:
             raise ReportError(
@@ -98,7 +99,7 @@ def cells(
 
 
 def cause_cells(
-    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: str
+    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: Source
 ) -> Iterator[Cell]:
     """Sums of ``ledger_cause``: per group of the run that caused or waited, columns
     ``class/role``."""
@@ -108,7 +109,8 @@ def cause_cells(
         _owners(work, org, question.org_at or since)
         inner = "CAST(sum(gpu_us) AS HUGEINT) AS gpu_us"
         outer = "class, role, rule, sum(gpu_us * ppm) AS gpu_us, sum(gpu_us * ppm * micro) AS cost"
-        sql = _sql(question, source, inner, outer, extra=("class", "role", "rule"))
+        causes = source.over(since, until).causes
+        sql = _sql(question, causes, inner, outer, extra=("class", "role", "rule"))
         for row in work.rows(sql, question.params(since, until)):
             name = f"{row['class']}/{row['role']}/{row['rule']}"
             cost = {} if row["cost"] is None else {name: row["cost"]}

@@ -60,7 +60,7 @@ def _report(
     if as_of == "now" and org.changes:
         question = replace(question, org_at=org.changes[-1])
     source = rows_of(work, window, asked, question.keys)
-    prices = price_rows(work, question, source.hours)
+    prices = price_rows(work, question, source.over(window.since, window.until).hours)
     found = {row["currency"] for row in prices}
     unit = one_currency(found, currency)
     moves = org.changes if as_of == "was" else ()
@@ -69,8 +69,8 @@ def _report(
         spread = any(pays.unallocated(since) is Unallocated.USE for since, _ in spans)
         question = replace(question, spread=spread)
     books = Books(question, pays, rates, unit)
-    have = cells(work, question, spans, source.hours)
-    fill(books, have, cause_cells(work, question, spans, source.causes))
+    have = cells(work, question, spans, source)
+    fill(books, have, cause_cells(work, question, spans, source))
     whole = installed(work, asked, window, spans)
     own = [a for a in adjustments(work) if a.within(window)]
     beside = adjusted(own, window, question.cluster, unit, rates)

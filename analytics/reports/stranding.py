@@ -17,7 +17,7 @@ from analytics.reports.identity import PER_UNIT
 from analytics.reports.keys import checked
 from analytics.reports.rates import Rates, one_currency
 from analytics.reports.report import Identity, Report, Row
-from analytics.reports.source import rows_of
+from analytics.reports.source import Source, rows_of
 from analytics.window import Window
 from collector.store import Store, Work
 
@@ -50,10 +50,12 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
     asked = asked_clusters(store, question.cluster)
     rates = Rates.load(work)
     source = rows_of(work, question.window, asked, question.keys)
-    have = {row["currency"] for row in price_rows(work, question, source.causes)}
+    window = question.window
+    priced = source.over(window.since, window.until).causes
+    have = {row["currency"] for row in price_rows(work, question, priced)}
     unit = one_currency(have, currency)
     spans = epochs(question, [*OrgMap.load(work).changes, *rates.changes(have, unit)])
-    found = list(cause_cells(work, question, spans, source.causes))
+    found = list(cause_cells(work, question, spans, source))
     time: dict[tuple[Any, ...], int] = defaultdict(int)
     cost: dict[tuple[Any, ...], Fraction] = defaultdict(Fraction)
     for cell in found:
@@ -77,11 +79,11 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
         }
         for key, gpu_hours, amount in zip(keys, times, money, strict=True)
     ]
-    return _finish(work, question, source.hours, rows, (unit, sum(time.values())))
+    return _finish(work, question, source, rows, (unit, sum(time.values())))
 
 
 def _finish(
-    work: Work, question: Question, source: str, rows: list[Row], whole: tuple[str | None, int]
+    work: Work, question: Question, source: Source, rows: list[Row], whole: tuple[str | None, int]
 ) -> Report:
     """Totals from the ledger's own rows; what causes do not explain shows as a difference."""
     unit, explained = whole

@@ -1,11 +1,11 @@
-"""Rows by holder are the ledger's rows added up, whatever happens to a day."""
+"""Rows by holder, by hour and by day, are the ledger's rows added up, whatever happens to a day."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,25 +13,34 @@ import pytest
 from analytics.ledger.classes import LedgerClass, Overlay
 from analytics.ledger.closing import close_day
 from analytics.reports import cost_report, stranding_report
+from analytics.reports.source import Source
+from analytics.window import Window
 
 AMOUNTS = [name.value for name in (*LedgerClass, *Overlay)]
 KEYS = "hour, since, until, holder_key, price_key, posting"
+DAY = (
+    "date_trunc('day', rows.hour) AS hour, date_trunc('day', rows.hour) AS since, "
+    "date_trunc('day', rows.hour) + INTERVAL 1 DAY AS until, holder_key, price_key, posting"
+)
 
 
 def both_ways(site):
-    """The two tables' sums by their common keys and model, which must be one."""
+    """Each table's sums by the keys that it shares with the ledger's: they must be the same."""
     sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in AMOUNTS)
-    for table, small, more, what in (
-        ("ledger_hour", "ledger_holder_hour", "", sums),
-        ("ledger_cause", "ledger_holder_cause", ", class, role, rule",
-         "CAST(sum(gpu_us) AS BIGINT) AS gpu_us"),
-    ):  # fmt: skip
+    cause = ", class, role, rule"
+    time = "CAST(sum(gpu_us) AS BIGINT) AS gpu_us"
+    for table, small, keys, what in (
+        ("ledger_hour", "ledger_holder_hour", KEYS, sums),
+        ("ledger_hour", "ledger_holder_day", DAY, sums),
+        ("ledger_cause", "ledger_holder_cause", KEYS + cause, time),
+        ("ledger_cause", "ledger_holder_day_cause", DAY + cause, time),
+    ):
         rows = [
             site.store.rows(
-                f"SELECT {KEYS}{more}, cluster, gpu_model, {what} FROM {source} "
+                f"SELECT {columns}, cluster, gpu_model, {what} FROM {source} AS rows "
                 "JOIN ledger_pool USING (pool_key) GROUP BY ALL ORDER BY ALL"
             )
-            for source in (table, small)
+            for source, columns in ((table, keys), (small, KEYS + cause * (cause in keys)))
         ]
         assert rows[0] == rows[1]
         yield len(rows[0])
@@ -73,6 +82,51 @@ def test_rows_by_holder_follow_rebuilds_and_corrections_of_closed_days(site):
     assert min(both_ways(site)) > 0
     postings = site.store.rows("SELECT DISTINCT posting FROM ledger_holder_hour ORDER BY ALL")
     assert [row["posting"] for row in postings] == [0, 1]
+
+
+def hourly(monkeypatch):
+    """Reports read hours only, as they did before there were days."""
+    monkeypatch.setattr(Source, "over", lambda self, since, until: self)
+
+
+def weeks_site(site):
+    """Three days and a half: a price and an owner that change at noon, a team that moves."""
+    site.hours = 84
+    site.node("n1").node("n2", model="a100").known()
+    site.price("6.88").price("3.00", model="a100").price("8.00", since=36)
+    site.team("red", account="lab").team("blue", account="other", since=40.5)
+    site.run(gpus=4, node="n1", since=5, until=70, cpus=60)
+    site.run(gpus=4, node="n2", since=20, until=81, account="other", user="bob")
+    site.wait(32, nodes=4, since=1, until=60).wait(2, since=30, until=80, account="other")
+    return site.built()
+
+
+def test_days_give_the_figures_of_their_hours(site, monkeypatch):
+    weeks_site(site)
+    since, until = site.window.since, site.window.until
+    keys = [(), ("team",), ("team", "day"), ("user", "week", "class"), ("gpu_model", "weekday")]
+    whole = [Window(since, until, zone) for zone in ("UTC", "Asia/Seoul")]
+    ragged = [Window(since + timedelta(hours=a), until - timedelta(hours=b))
+              for a, b in ((7, 12), (24, 0), (30, 31))]  # fmt: skip
+    asked = [(window, by) for window in whole for by in keys]
+    asked += [(window, ("team", "day")) for window in ragged]
+    asked.append((Window(since + timedelta(hours=6.25), until), ("team", "day")))
+    by_day = [cost_report(site.store, *one).to_dict() for one in asked]
+    whose = [stranding_report(site.store, *one).to_dict() for one in asked]
+    hourly(monkeypatch)
+    assert [cost_report(site.store, *one).to_dict() for one in asked] == by_day
+    assert [stranding_report(site.store, *one).to_dict() for one in asked] == whose
+
+
+def test_whole_days_are_read_as_days_and_the_rest_as_hours():
+    source = Source("ledger_holder_hour", "ledger_holder_cause", daily=True)
+    first, last = datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 10, 9, tzinfo=UTC)
+    whole = source.over(first, last)
+    assert (whole.hours, whole.causes) == ("ledger_holder_day", "ledger_holder_day_cause")
+    assert source.over(first, first + timedelta(hours=23)).hours == "ledger_holder_hour"
+    mixed = source.over(first - timedelta(hours=1), last).hours
+    assert "ledger_holder_day WHERE" in mixed
+    assert "ledger_holder_hour AS hours WHERE" in mixed
 
 
 def test_an_hour_of_very_many_facts_has_a_fingerprint(site):
