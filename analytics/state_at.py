@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
+from analytics.ledger.allocations import Allocation
 from analytics.ledger.broken import mark_failed
-from analytics.ledger.facts import Allocation, Facts, load
+from analytics.ledger.facts import Facts, load
 from analytics.ledger.fleet import FAILED_STATES, Fleet
 from analytics.ledger.held import resolve
 from collector.store import Work
@@ -57,7 +59,7 @@ def state_at(work: Work, cluster: str, t: int) -> list[NodeNow]:
     broken = mark_failed(facts, fleet, held)
     taken = [0.0] * len(fleet.pools)
     boards: set[tuple[int, str]] = set()
-    for piece in held.pieces:
+    for piece in held.all_pieces():
         if piece.gpu is None:
             taken[piece.pool] += piece.units // held.per_gpu
         elif (piece.pool, piece.gpu) not in boards:
@@ -65,15 +67,23 @@ def state_at(work: Work, cluster: str, t: int) -> list[NodeNow]:
             taken[piece.pool] += 1
     for breakage in broken.loose:
         taken[breakage.pool] += 1
-    return [_node(facts, fleet, pool, int(taken[pool])) for pool in range(len(fleet.pools))]
+    live = defaultdict(list)
+    for a in facts.allocations:
+        if a.t0 <= t < a.t1:
+            live[a.node].append(a)
+    return [
+        _node(facts, fleet, (pool, int(taken[pool])), live[fleet.pools[pool][0]])
+        for pool in range(len(fleet.pools))
+    ]
 
 
-def _node(facts: Facts, fleet: Fleet, pool: int, taken: int) -> NodeNow:
+def _node(facts: Facts, fleet: Fleet, place: tuple[int, int], live: list[Allocation]) -> NodeNow:
+    """The pool and how many of its GPUs are taken, by the allocations that its node has now."""
+    pool, taken = place
     name, model = fleet.pools[pool]
     t = facts.since
     row = fleet.inventory[pool][-1]
     installed = sum(n for t0, t1, n in fleet.installed[pool] if t0 <= t < t1)
-    live = [a for a in facts.allocations if a.node == name and a.t0 <= t < a.t1]
     holdings = _holdings(facts, live)
     cpu = None if row.cpus is None else row.cpus * 1000 - sum(h.cpu_milli for h in holdings)
     mem = None if row.mem_mib is None else row.mem_mib - sum(h.mem_mib for h in holdings)

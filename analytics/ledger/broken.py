@@ -70,6 +70,7 @@ class Broken:
 def mark_failed(facts: Facts, fleet: Fleet, held: Held) -> Broken:
     """Turn held time on broken GPUs and nodes into failed pieces."""
     found = breakages(facts, fleet)
+    held.take_out({breakage.pool for breakage, _ in found}, fleet)
     loose: list[Breakage] = []
     for breakage, fatal in found:
         victims = _victims(held, breakage, None if fatal.by_name else _runs_of(fatal, facts))
@@ -88,13 +89,13 @@ def mark_failed(facts: Facts, fleet: Fleet, held: Held) -> Broken:
 
 def _runs_of(fatal: Fatal, facts: Facts) -> set[str]:
     """The runs that an event names and that held something when it happened."""
+    runs = (
+        facts.runs.of_job(fatal.job_id) if fatal.run_id is None else facts.runs.named(fatal.run_id)
+    )
     return {
         run.run_id
-        for run in facts.runs.values()
-        if (run.run_id == fatal.run_id or (fatal.run_id is None and run.job_id == fatal.job_id))
-        and run.t0 is not None
-        and run.t0 <= fatal.t
-        and (run.t1 is None or fatal.t < run.t1)
+        for run in runs
+        if run.t0 is not None and run.t0 <= fatal.t and (run.t1 is None or fatal.t < run.t1)
     }
 
 
@@ -139,6 +140,7 @@ def _mark_down(facts: Facts, fleet: Fleet, held: Held) -> None:
                 down[pool].append((state.t0, state.t1))
     if not down:
         return
+    held.take_out(set(down), fleet)
     pieces: list[Piece] = []
     for piece in held.pieces:
         spans = [s for s in down[piece.pool] if s[0] < piece.t1 and s[1] > piece.t0]

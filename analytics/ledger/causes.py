@@ -14,7 +14,6 @@ from analytics.ledger.frame import Frame
 from analytics.ledger.heldrows import HeldRows
 from analytics.ledger.host import HostShares
 from analytics.ledger.kernel import state as k
-from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.pending import PendingJobs
 from analytics.ledger.preemptor import lost_causes
 from analytics.ledger.stranders import split_stranded
@@ -126,13 +125,10 @@ def _added_up(rows: k.Array, names: int) -> k.Array:
 
 def _table(frame: Frame, rows: k.Array, names: list[str]) -> pa.Table:
     pools, slot = rows[:, _POOL], rows[:, _SLOT]
-    named = [names[place] for place in np.unique(rows[:, _RUN]).tolist() if place >= 0]
-    keys = run_keys(frame.work, frame.facts, named)
+    some = np.unique(rows[:, _RUN])
+    some = some[some >= 0]
     run = np.full((2, len(names) + 1), -1, np.int64)
-    for place, name in enumerate(names):
-        if name in keys:
-            run[:, place] = keys[name]
-    known = pool_keys(frame.work, frame.facts.cluster, frame.fleet.pools)
+    run[:, some] = frame.keys.of([names[place] for place in some.tolist()]).T
     begin, time = frame.bounds[:-1][slot], pa.timestamp("us")
     kind = rows[:, _KIND]
     return pa.table(
@@ -140,7 +136,7 @@ def _table(frame: Frame, rows: k.Array, names: list[str]) -> pa.Table:
             "hour": pa.array(begin // HOUR_US * HOUR_US, time),
             "since": pa.array(begin, time),
             "until": pa.array(frame.bounds[1:][slot], time),
-            "pool_key": np.array([known[key] for key in frame.fleet.pools], np.int32)[pools],
+            "pool_key": frame.pool_keys()[pools],
             "price_key": _or_null(frame.price_places()[pools, slot], pa.int32()),
             "posting": np.zeros(rows.shape[0], np.int32),
             "class": _words([str(cause.name) for cause in _KINDS], kind),

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median_low
 from typing import Any
 
-from analytics.ledger.facts import Run
+from analytics.ledger.runs import Run
 from analytics.ledger.settings import LedgerSettings
 from analytics.window import from_us
 from collector.store import Work

@@ -36,6 +36,7 @@ from analytics.ledger.idlememory import post_idle_memory
 from analytics.ledger.kernel import state as k
 from analytics.ledger.kernel.sweep import sweep
 from analytics.ledger.kernel.world import new_world
+from analytics.ledger.keys import Keys
 from analytics.ledger.lost import durable_points, mark_thrown
 from analytics.ledger.notheld import TARGETS, WIDTH
 from analytics.ledger.parts import cut_and_measure
@@ -91,15 +92,16 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     held = resolve(facts, fleet, since - lead, until)
     broken = mark_failed(facts, fleet, held)
     profiles = _profiles(work, cluster, since - lead, until)
-    frame = Frame(work, facts, fleet, held, bounds, prices, profiles)
+    keys = Keys(work, cluster, facts.runs)
+    frame = Frame(work, facts, fleet, held, bounds, prices, profiles, keys)
     host = host_shares(facts, fleet)
     rest, found, pending = _sweep(frame, host, broken.loose, since - lead)
     inside = frame.held = _clipped(held, since)
     points = durable_points(work, facts, settings)
-    inside.pieces = mark_thrown(inside.pieces, points)
+    mark_thrown(inside, points)
     parts = cut_and_measure(frame, broken.all, settings)
     late = mark_started_apart(frame, parts, settings)
-    recall(work, cluster, fleet, inside.pieces, parts, gone)
+    recall(work, cluster, fleet, parts, gone)
     busy = held_rows(inside, parts, settings.hang_least_s * US)
     left, geometry = remainders(frame, broken.all, busy.shared)
     _check(frame, busy, rest, left)
@@ -109,7 +111,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     return Computed(
         rows=rows_table(frame, busy, rest, left),
         causes=causes(frame, found, pending, host, busy, geometry),
-        activity=activity_table(cluster, fleet, inside.pieces, parts),
+        activity=activity_table(cluster, fleet, parts),
         idle_memory=idle_memory_table(frame, idle),
         evidence=evidence_table(frame, busy, points, late),
         fragments=fragments(
@@ -193,8 +195,10 @@ def _parameters(profile: DemandProfile, settings: LedgerSettings) -> list[int]:
 def _clipped(held: Held, since: int) -> Held:
     """Without the lead-in before the window."""
     pieces = [p if p.t0 >= since else replace(p, t0=since) for p in held.pieces if p.t1 > since]
+    plain = held.plain.picked(held.plain.t1 > since)
+    plain.t0 = np.maximum(plain.t0, since)
     conflicts = [replace(c, t0=max(c.t0, since)) for c in held.conflicts if c.t1 > since]
-    return Held(held.per_gpu, pieces, conflicts)
+    return Held(held.per_gpu, plain, pieces, conflicts)
 
 
 def _installed(fleet: Fleet, bounds: k.Array) -> k.Array:

@@ -82,6 +82,8 @@ def _outages(out: EventList, facts: Facts, rank: dict[str, int]) -> None:
 def held_events(out: EventList, held: Held, host: HostShares, loose: list[Breakage]) -> None:
     """GPUs, CPUs and memory that runs hold, and GPUs that are broken and not held."""
     named: dict[tuple[int, str], list[Piece]] = defaultdict(list)
+    plain = held.plain
+    out.spans(k.HELD, plain.pool, plain.units // held.per_gpu, plain.t0, plain.t1)
     whole = []
     for piece in held.pieces:
         if piece.gpu is None:
@@ -121,12 +123,13 @@ def reservation_events(out: EventList, facts: Facts, fleet: Fleet) -> k.Array:
     on_node: dict[str, list[int]] = defaultdict(list)
     for place, r in enumerate(kept):
         on_node[r.node].append(place)
-    for a in facts.allocations if kept else ():
+    claims = facts.allocations
+    mine = [at for at, name in enumerate(claims.nodes) if name in on_node]
+    for a in claims.at(np.flatnonzero(np.isin(claims.node, mine))):
         run = facts.runs.get(a.run_id)
         for place in on_node.get(a.node, ()):
             r = kept[place]
-            mine = not r.accounts or (run is not None and run.account in r.accounts)
-            if mine:
+            if not r.accounts or (run is not None and run.account in r.accounts):
                 out.span(k.RESERVED_USED, place, a.gpus, max(a.t0, r.t0), min(a.t1, r.t1))
     table = np.zeros((4, len(kept)), np.int64)
     table[k.K_GPUS] = [-1 if r.gpus is None else r.gpus for r in kept]
@@ -138,38 +141,32 @@ def running_events(
     out: EventList, facts: Facts, fleet: Fleet, held: Held, host: HostShares
 ) -> k.Array:
     """What each run gives back when it ends, by its time limit: the sweep's table of runs."""
-    ends = {run_id: _estimate(facts, run_id) for run_id in facts.runs}
-    gpus = np.array(
-        [
-            (p.pool, p.units // held.per_gpu, ends.get(p.run_id, k.NEVER), p.t0, p.t1)
-            for p in held.pieces
-            if not p.failed and p.units >= held.per_gpu
-        ],
-        np.int64,
-    ).reshape(-1, 5)
+    plain, per_gpu = held.plain, held.per_gpu
+    odd = [p for p in held.pieces if not p.failed and p.units >= per_gpu]
+    odd_ends = facts.runs.expected_ends([p.run_id for p in odd])
+    rows = [(p.pool, p.units // per_gpu, 0, p.t0, p.t1) for p in odd]
+    some_odd = np.array(rows, np.int64).reshape(-1, 5)
+    some_odd[:, 2] = odd_ends
+    until = facts.runs.expected_ends(plain.runs)
+    ends = until[plain.run] if plain.run.size else plain.run
+    own = np.column_stack([plain.pool, plain.units // per_gpu, ends, plain.t0, plain.t1])
+    gpus = np.concatenate([own, some_odd])
     some = (host.cpus > 0) | (host.mem_mib > 0)
     size, more = gpus.shape[0], int(some.sum())
     table = np.zeros((7, size + more), np.int64)
     table[k.R_POOL, :size], table[k.R_GPUS, :size] = gpus[:, 0], gpus[:, 1]
     table[k.R_NODE, :size] = np.array(fleet.node_of, np.int64)[gpus[:, 0]]
-    until = np.array([ends.get(run_id, k.NEVER) for run_id in host.runs], np.int64)
+    until = facts.runs.expected_ends(host.runs)
     table[k.R_NODE, size:], table[k.R_CPU, size:] = host.node[some], host.cpus[some] * 1000
     table[k.R_MEM, size:] = host.mem_mib[some]
-    table[k.R_ENDS] = np.concatenate([gpus[:, 2], until[host.run[some]]])
+    ends = until[host.run[some]] if host.runs else host.run[some]
+    table[k.R_ENDS] = np.concatenate([gpus[:, 2], ends])
     t0 = np.concatenate([gpus[:, 3], host.t0[some]])
     t1 = np.concatenate([gpus[:, 4], host.t1[some]])
     order = np.argsort(table[k.R_ENDS], kind="stable")
     places = np.arange(order.shape[0])
     out.spans(k.RUNS, places, np.ones_like(places), t0[order], t1[order])
     return np.ascontiguousarray(table[:, order])
-
-
-def _estimate(facts: Facts, run_id: str) -> int:
-    """When the scheduler must expect the run to end; NEVER without a limit."""
-    run = facts.runs[run_id]
-    if run.t0 is None or not run.limit_s:
-        return k.NEVER
-    return run.t0 + run.limit_s * 1_000_000
 
 
 def domains(fleet: Fleet) -> k.Array:

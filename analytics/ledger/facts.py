@@ -7,11 +7,12 @@ a known end wins over an open one, and a later inventory row ends the one before
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from analytics.ledger import factqueries as sql
+from analytics.ledger.allocations import Allocations
+from analytics.ledger.runs import Runs
 from analytics.window import from_us
 from collector.store import Work
 
@@ -32,25 +33,6 @@ class Pool:
     leaf: str | None
     spine: str | None
     owned: bool
-    t0: int
-    t1: int
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """What a run holds on a node over ``[t0, t1)``; ``gpus`` whole ones, or num/den of a named
-    one."""
-
-    run_id: str
-    node: str
-    model: str | None
-    gpu_uuid: str | None
-    mig_uuid: str | None
-    gpus: int
-    num: int
-    den: int
-    cpus: int
-    mem_mib: int
     t0: int
     t1: int
 
@@ -91,23 +73,6 @@ class Fatal:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What is known of a run as a whole."""
-
-    run_id: str
-    job_id: str
-    user: str | None
-    account: str | None
-    project: str | None
-    queue: str | None
-    qos: str | None
-    state: str
-    t0: int | None
-    t1: int | None
-    limit_s: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything of one cluster that bears on ``[since, until)``."""
 
@@ -115,12 +80,12 @@ class Facts:
     since: int
     until: int
     pools: list[Pool]
-    allocations: list[Allocation]
+    allocations: Allocations
     states: list[Interval]
     coverage: list[Interval]
     reservations: list[Reservation]
     fatals: list[Fatal]
-    runs: dict[str, Run]
+    runs: Runs
     seen: list[tuple[str, int]]
     """(gpu_uuid, instant) at which a GPU that broke was taken out, or given to a run again."""
 
@@ -128,21 +93,22 @@ class Facts:
 def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> Facts:
     """Facts of ``cluster`` that overlap ``[since - lead, until)``."""
     span = [from_us(until), from_us(since - lead)]
-    runs = [Run(*row) for row in _tuples(work, sql.RUNS, [cluster, *span])]
     states_ever = work.rows(sql.STATES, [cluster, span[0], from_us(0)])
     return Facts(
         cluster=cluster,
         since=since,
         until=until,
         pools=[_pool(row) for row in work.rows(sql.NODES, [cluster, *span])],
-        allocations=_allocations(work, cluster, span),
+        allocations=Allocations.of(
+            work.query(sql.ALLOCATIONS, [cluster, span[0], cluster, cluster, span[1]])
+        ),
         states=[
             Interval(row["node"], row["state"], row["t0"], _end(row["t1"])) for row in states_ever
         ],
         coverage=[Interval(**row) for row in work.rows(sql.COVERAGE, [cluster, *span])],
         reservations=[_reservation(row) for row in work.rows(sql.RESERVATIONS, [cluster, *span])],
         fatals=[Fatal(**row) for row in work.rows(sql.FATALS, [cluster, span[0]])],
-        runs={run.run_id: run for run in runs},
+        runs=Runs.of(work.query(sql.RUNS, [cluster, *span])),
         seen=[(row["gpu_uuid"], row["t"]) for row in work.rows(sql.SEEN, [cluster])],
     )
 
@@ -155,7 +121,8 @@ def inventory(work: Work, cluster: str, since: int, until: int) -> Facts:
         for row in work.rows(sql.STATES, [cluster, *span])
     ]
     pools = [_pool(row) for row in work.rows(sql.NODES, [cluster, *span])]
-    return Facts(cluster, since, until, pools, [], states, [], [], [], {}, [])
+    none = Allocations.none()
+    return Facts(cluster, since, until, pools, none, states, [], [], [], Runs.none(), [])
 
 
 def _end(t1: int | None) -> int:
@@ -168,16 +135,6 @@ def _pool(row: dict[str, Any]) -> Pool:
         tuple(row["partitions"] or ()), row["rack"], row["leaf"], row["spine"], row["owned"],
         row["t0"], _end(row["t1"]),
     )  # fmt: skip
-
-
-def _allocations(work: Work, cluster: str, span: list[Any]) -> list[Allocation]:
-    params = [cluster, span[0], cluster, cluster, span[1]]
-    return [Allocation(*row) for row in _tuples(work, sql.ALLOCATIONS, params)]
-
-
-def _tuples(work: Work, query: str, params: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """Rows of many integers and words, cheaper than as dicts; no timestamps among them."""
-    return zip(*(column.to_pylist() for column in work.query(query, params).columns), strict=True)
 
 
 def _reservation(row: dict[str, Any]) -> Reservation:

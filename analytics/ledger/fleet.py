@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from analytics.ledger.facts import Allocation, Facts, Interval, Pool
+from analytics.ledger.facts import Facts, Interval, Pool
 
 Timeline = list[tuple[int, int, int]]
 """Disjoint ``(t0, t1, amount)``, in order; outside of them the amount is 0."""
@@ -54,14 +54,14 @@ class Fleet:
         """The node's pools in model order; empty for a node without GPUs."""
         return self._by_node.get(node, [])
 
-    def pool_for(self, allocation: Allocation) -> int | None:
+    def pool_for(self, node: str, model: str | None) -> int | None:
         """The pool that an allocation takes from: its model's, else the node's first; None = no
         such node.
 
         Inventory decides the model: a scheduler may record the type asked for, not the one given.
         """
-        places = self.pools_of(allocation.node)
-        exact = [place for place in places if self.pools[place][1] == allocation.model]
+        places = self.pools_of(node)
+        exact = [place for place in places if self.pools[place][1] == model]
         return next(iter(exact or places), None)
 
 

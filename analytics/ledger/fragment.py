@@ -46,22 +46,17 @@ def fragments(
     pool, t0, t1, idle, cpu = free_states(frame, host, loose, since, until)
     edges = np.array(sorted({since, until, *range(-(-since // HOUR_US) * HOUR_US, until, HOUR_US)}))
     which, slot, begin, end = cut(t0, t1, edges)
-    models = [model for _, model in frame.fleet.pools]
-    model_of = np.array([models.index(model) for model in models], np.int64)
     days = [from_us(int(t)).replace(hour=0, minute=0, second=0, microsecond=0) for t in edges[:-1]]
     found: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
     node_of = np.array(frame.fleet.node_of, np.int64)
     some = known and any(distribution.tasks for distribution in known.values())
+    unusable = _Unusable(frame, (pool, idle, cpu), known, names)
     for nth, day in enumerate(days) if some else ():
         mine = np.flatnonzero(slot == nth)
         rows = which[mine]
-        keys = np.column_stack([model_of[pool[rows]], idle[rows], cpu[rows]])
-        unique, inverse = np.unique(keys, axis=0, return_inverse=True)
-        lost = np.array(
-            [_lost(models[m], int(n), int(c), known[day], names) for m, n, c in unique.tolist()]
-        )
+        lost = unusable.of(rows, day)
         dt = (end - begin)[mine]
-        for column, amount in enumerate((idle[rows] * dt, lost[inverse.reshape(-1)] * dt)):
+        for column, amount in enumerate((idle[rows] * dt, lost * dt)):
             sums = np.bincount(node_of[pool[rows]], amount, minlength=len(frame.fleet.nodes))
             for node in np.flatnonzero(sums).tolist():
                 found[nth, node][column] += float(sums[node])
@@ -71,10 +66,41 @@ def fragments(
     return Fragments(_hours(frame, found, edges, days, known), tasks_table(known))
 
 
-def _lost(model: str, idle: int, cpu: int, distribution: Distribution, names: ModelNames) -> float:
-    """GPUs of a machine with ``idle`` whole ones that a task cannot use, in the mean."""
-    machine = Machine(model, cpu, (WHOLE,) * idle)
-    return float(fragmentation(machine, _named(model, distribution, names))) / WHOLE
+class _Unusable:
+    """GPUs of pools that a task of a day cannot use, in the mean; pools alike are asked for
+    once."""
+
+    def __init__(
+        self, frame: Frame, states: tuple[Array, Array, Array], known: dict[datetime, Distribution],
+        names: ModelNames,
+    ) -> None:  # fmt: skip
+        """``states``: pool, whole GPUs that are free, and free CPU."""
+        pool, idle, cpu = states
+        self._models = sorted({model for _, model in frame.fleet.pools})
+        rank = {model: place for place, model in enumerate(self._models)}
+        model_of = np.array([rank[model] for _, model in frame.fleet.pools], np.int64)
+        self._width, self._most = int(cpu.max(initial=0)) + 1, int(idle.max(initial=0)) + 1
+        key = (model_of[pool] * self._most + idle) * self._width + cpu if pool.size else pool
+        self._unique, self._of = np.unique(key, return_inverse=True)
+        self._known, self._names = known, names
+        self._tasks: dict[tuple[int, datetime], Distribution] = {}
+        self._found: dict[datetime, Array] = {}
+
+    def of(self, rows: Array, day: datetime) -> Array:
+        """Per row of the states."""
+        found = self._found.setdefault(day, np.full(self._unique.shape[0], np.nan))
+        kinds = self._of[rows]
+        for kind in np.unique(kinds[np.isnan(found[kinds])]).tolist():
+            found[kind] = self._one(int(self._unique[kind]), day)
+        return found[kinds]
+
+    def _one(self, key: int, day: datetime) -> float:
+        model, idle = divmod(key // self._width, self._most)
+        if (model, day) not in self._tasks:
+            name = self._models[model]
+            self._tasks[model, day] = _named(name, self._known[day], self._names)
+        machine = Machine(self._models[model], key % self._width, (WHOLE,) * idle)
+        return float(fragmentation(machine, self._tasks[model, day])) / WHOLE
 
 
 def _named(model: str, distribution: Distribution, names: ModelNames) -> Distribution:
@@ -150,6 +176,7 @@ def _hours(
     keys = sorted(found)
     rack = {row.node: row.rack for row in frame.facts.pools}
     nodes = [frame.fleet.nodes[node] for _, node in keys]
+    version = {day: distribution.version for day, distribution in known.items()}
     text = pa.string()
     return pa.table(
         {
@@ -159,7 +186,7 @@ def _hours(
             ),
             "node": pa.array(nodes, text),
             "rack": pa.array([rack.get(node) for node in nodes], text),
-            "distribution": pa.array([known[days[slot]].version for slot, _ in keys], text),
+            "distribution": pa.array([version[days[slot]] for slot, _ in keys], text),
             "free_us": pa.array([round(found[key][0]) for key in keys], pa.int64()),
             "fragmented_us": pa.array([round(found[key][1]) for key in keys], pa.int64()),
         }

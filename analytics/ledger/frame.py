@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.held import Held
 from analytics.ledger.kernel.state import Array
+from analytics.ledger.keys import Keys, pool_keys
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.profile import Demand, DemandProfile
 from analytics.window import to_us
@@ -28,6 +29,15 @@ class Frame:
     bounds: Array
     prices: PriceTimes
     profiles: list[DemandProfile]
+    keys: Keys
+    _pool_keys: Array | None = field(default=None, repr=False)
+    _price_places: Array | None = field(default=None, repr=False)
+
+    def pool_keys(self) -> Array:
+        """The key of each pool."""
+        if self._pool_keys is None:
+            self._pool_keys = pool_keys(self.work, self.facts.cluster, self.fleet.pools)
+        return self._pool_keys
 
     def demand_at(self, t: int) -> Demand:
         """The demand profile that decides at ``t``."""
@@ -36,10 +46,16 @@ class Frame:
 
     def price_places(self) -> Array:
         """The price key of each pool and slice; -1 = not priced."""
+        if self._price_places is None:
+            self._price_places = self._priced()
+        return self._price_places
+
+    def _priced(self) -> Array:
         models = sorted({model for _, model in self.fleet.pools})
         keys = np.array(
             [[key or -1 for key in self.prices.keys(model, self.bounds)] for model in models],
             np.int64,
         ).reshape(len(models), self.bounds.shape[0] - 1)
-        model_of = [models.index(model) for _, model in self.fleet.pools]
+        place = {model: at for at, model in enumerate(models)}
+        model_of = [place[model] for _, model in self.fleet.pools]
         return keys[np.array(model_of, np.int64)]

@@ -19,18 +19,32 @@ Timeline = tuple[Array, Array, Array, Array, Array]
 
 @dataclass(slots=True)
 class _Differences:
-    """Rows of (pool, instant, GPUs, CPU, out of order), clipped to ``[since, until)``."""
+    """Columns of (pool, instant, GPUs, CPU, out of order), clipped to ``[since, until)``."""
 
     since: int
     until: int
-    without: set[int]
-    rows: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    without: Array
+    parts: list[Array] = field(default_factory=list)
 
-    def span(self, pool: int, t0: int, t1: int, gpus: int = 0, cpu: int = 0, out: int = 0) -> None:
-        if t0 < self.until and t1 > self.since and t0 < t1 and pool not in self.without:
-            self.rows.append((pool, max(t0, self.since), gpus, cpu, out))
-            if t1 < self.until:
-                self.rows.append((pool, t1, -gpus, -cpu, -out))
+    def spans(self, column: int, pool: Array, t0: Array, t1: Array, amount: Array) -> None:
+        """``amount`` in one of the last three columns over ``[t0, t1)``."""
+        some = (t0 < self.until) & (t1 > self.since) & (t0 < t1) & ~np.isin(pool, self.without)
+        ends = some & (t1 < self.until)
+        for times, chosen, sign in ((np.maximum(t0, self.since), some, 1), (t1, ends, -1)):
+            rows = np.zeros((int(chosen.sum()), 5), np.int64)
+            rows[:, 0], rows[:, 1], rows[:, column] = (
+                pool[chosen],
+                times[chosen],
+                sign * amount[chosen],
+            )
+            self.parts.append(rows)
+
+    def few(self, column: int, rows: list[tuple[int, int, int, int]]) -> None:
+        """Rows of (pool, t0, t1, amount)."""
+        self.spans(column, *np.array(rows, np.int64).reshape(-1, 4).T)
+
+
+_GPUS, _CPU, _OUT = 2, 3, 4
 
 
 def free_states(
@@ -38,33 +52,39 @@ def free_states(
 ) -> Timeline:
     """Every pool's free GPUs and its node's free CPU, from change to change; pools with GPUs held
     in parts are left out."""
-    fleet, per_gpu = frame.fleet, frame.held.per_gpu
-    out = _Differences(since, until, shared_pools(frame))
+    fleet, per_gpu, plain = frame.fleet, frame.held.per_gpu, frame.held.plain
+    out = _Differences(since, until, np.array(sorted(shared_pools(frame)), np.int64))
     _installed(out, frame)
-    for t0, t1, node in closed(frame, since, until):
-        for pool in range(len(fleet.pools)) if node is None else fleet.pools_of(node):
-            out.span(pool, t0, t1, out=1)
-    for piece in frame.held.pieces:
-        gpus = 1 if piece.gpu is not None else piece.units // per_gpu
-        out.span(piece.pool, piece.t0, piece.t1, gpus=-gpus)
-    for breakage in loose:
-        out.span(breakage.pool, breakage.t0, breakage.t1, gpus=-1)
-    for node, cpus, begin, end in zip(
-        host.node.tolist(), host.cpus.tolist(), host.t0.tolist(), host.t1.tolist(), strict=True
-    ):
-        for pool in fleet.pools_of(fleet.nodes[node]) if cpus else ():
-            out.span(pool, begin, end, cpu=-1000 * cpus)
-    return _accumulated(np.array(out.rows, np.int64).reshape(-1, 5), until)
+    shut = closed(frame, since, until)
+    out.few(_OUT, [
+        (pool, t0, t1, 1) for t0, t1, node in shut
+        for pool in (range(len(fleet.pools)) if node is None else fleet.pools_of(node))
+    ])  # fmt: skip
+    out.spans(_GPUS, plain.pool, plain.t0, plain.t1, -(plain.units // per_gpu))
+    out.few(_GPUS, [
+        (p.pool, p.t0, p.t1, -1 if p.gpu is not None else -(p.units // per_gpu))
+        for p in frame.held.pieces
+    ])  # fmt: skip
+    out.few(_GPUS, [(b.pool, b.t0, b.t1, -1) for b in loose])
+    for nth in range(max((len(fleet.pools_of(node)) for node in fleet.nodes), default=0)):
+        place = [(fleet.pools_of(node)[nth:] or [-1])[0] for node in fleet.nodes]
+        pool = np.array(place, np.int64)[host.node]
+        some = (pool >= 0) & (host.cpus > 0)
+        out.spans(_CPU, pool[some], host.t0[some], host.t1[some], -1000 * host.cpus[some])
+    return _accumulated(np.concatenate(out.parts), until)
 
 
 def _installed(out: _Differences, frame: Frame) -> None:
-    for pool, timeline in enumerate(frame.fleet.installed):
-        for t0, t1, gpus in timeline:
-            out.span(pool, t0, t1, gpus=gpus)
-        own = frame.fleet.inventory[pool]
+    out.few(_GPUS, [
+        (pool, t0, t1, gpus) for pool, timeline in enumerate(frame.fleet.installed)
+        for t0, t1, gpus in timeline
+    ])  # fmt: skip
+    cpus = []
+    for pool, own in enumerate(frame.fleet.inventory):
         for row, after in zip(own, [*own[1:], None], strict=True):
-            cpus = UNKNOWN_CPU if row.cpus is None else row.cpus * 1000
-            out.span(pool, row.t0, after.t0 if after else FOREVER, cpu=cpus)
+            there = UNKNOWN_CPU if row.cpus is None else row.cpus * 1000
+            cpus.append((pool, row.t0, after.t0 if after else FOREVER, there))
+    out.few(_CPU, cpus)
 
 
 def _accumulated(rows: Array, until: int) -> Timeline:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import lcm
 
+import numpy as np
+
 from analytics.errors import LedgerError
-from analytics.ledger.facts import Allocation, Facts
-from analytics.ledger.fit import Claim, Excess, Grant, always_fits, fit
+from analytics.ledger.allocations import Allocation
+from analytics.ledger.facts import Facts
+from analytics.ledger.fit import Claim, Excess, Grant, fit
 from analytics.ledger.fleet import Fleet, clip
+from analytics.ledger.kernel.state import Array
+from analytics.ledger.room import crowded_pools
 
 _MAX_UNITS = 1_000_000
 
@@ -55,12 +60,63 @@ class Conflict:
 
 
 @dataclass(slots=True)
+class Plain:
+    """Pieces of whole GPUs that the facts do not name and nothing contradicts, as columns; ``run``
+    = places in ``runs``, which are in order of name."""
+
+    runs: list[str]
+    pool: Array
+    run: Array
+    t0: Array
+    t1: Array
+    units: Array
+
+    def picked(self, some: Array) -> Plain:
+        """Those at these places, or where ``some`` is true."""
+        columns = (self.pool, self.run, self.t0, self.t1, self.units)
+        return Plain(self.runs, *(column[some] for column in columns))
+
+    def pieces(self) -> Iterator[Piece]:
+        """The same as objects."""
+        columns = (self.pool, self.run, self.t0, self.t1, self.units)
+        for pool, run, t0, t1, units in zip(*(c.tolist() for c in columns), strict=True):
+            yield Piece(pool, self.runs[run], None, None, t0, t1, units)
+
+
+@dataclass(slots=True)
 class Held:
-    """Every piece of held time in a window, and what contradicts."""
+    """Every piece of held time in a window, and what contradicts.
+
+    Most pieces are ``plain``; the others are in ``pieces``. Of a node's pieces that are cut by what
+    broke there, or whose GPUs the facts name, none are plain.
+    """
 
     per_gpu: int
+    plain: Plain
     pieces: list[Piece]
     conflicts: list[Conflict]
+
+    def take_out(self, pools: Collection[int], fleet: Fleet) -> None:
+        """Make objects of all plain pieces on the nodes of these pools."""
+        if pools:
+            node_of = np.array(fleet.node_of, np.int64)
+            nodes = node_of[np.array(sorted(pools), np.int64)]
+            self._to_objects(np.isin(node_of[self.plain.pool], nodes))
+
+    def take_out_runs(self, run_ids: Collection[str]) -> None:
+        """Make objects of the plain pieces of these runs."""
+        places = [at for at, name in enumerate(self.plain.runs) if name in run_ids]
+        self._to_objects(np.isin(self.plain.run, places))
+
+    def _to_objects(self, some: Array) -> None:
+        if some.any():
+            self.pieces.extend(self.plain.picked(some).pieces())
+            self.plain = self.plain.picked(~some)
+
+    def all_pieces(self) -> Iterator[Piece]:
+        """Every piece as an object."""
+        yield from self.plain.pieces()
+        yield from self.pieces
 
 
 def resolve(facts: Facts, fleet: Fleet, since: int, until: int) -> Held:
@@ -68,26 +124,53 @@ def resolve(facts: Facts, fleet: Fleet, since: int, until: int) -> Held:
 
     Raises LedgerError when the shares' denominators have no common one below a million.
     """
-    per_gpu = lcm(*{a.den for a in facts.allocations if a.gpu_uuid is not None})
+    claims = facts.allocations
+    live = (claims.gpus > 0) & (claims.t0 < until) & (claims.t1 > since)
+    per_gpu = lcm(*np.unique(claims.den[claims.gpu >= 0]).tolist())
     if per_gpu > _MAX_UNITS:
         raise LedgerError(
             f"cluster {facts.cluster}: GPU shares with denominators that have no common one below "
             f"{_MAX_UNITS}: give shares in slices or per cent"
         )
-    held = Held(per_gpu, [], [])
+    rows = np.flatnonzero(live)
+    pool = _pools(facts, fleet)[rows]
+    held = Held(per_gpu, _no_pieces(), [], [])
+    for a in claims.at(rows[pool < 0]):
+        held.conflicts.append(_homeless(replace(a, t0=max(a.t0, since), t1=min(a.t1, until))))
+    rows, pool = rows[pool >= 0], pool[pool >= 0]
+    order = np.argsort(pool, kind="stable")
+    rows, pool = rows[order], pool[order]
+    t0, t1 = np.maximum(claims.t0[rows], since), np.minimum(claims.t1[rows], until)
+    node_of = np.array(fleet.node_of, np.int64)
+    odd = pool[claims.gpu[rows] >= 0]
+    crowded = crowded_pools((pool, t0, t1, claims.gpus[rows]), fleet.installed, (since, until))
+    special = np.isin(node_of[pool], node_of[np.concatenate([odd, crowded])])
+    units = claims.gpus[rows] * per_gpu
+    held.plain = Plain(claims.runs, pool, claims.run[rows], t0, t1, units).picked(~special)
     placed: dict[int, list[Allocation]] = defaultdict(list)
-    for allocation in facts.allocations:
-        if allocation.gpus <= 0 or allocation.t0 >= until or allocation.t1 <= since:
-            continue
-        pool = fleet.pool_for(allocation)
-        if pool is None:
-            t0, t1 = max(allocation.t0, since), min(allocation.t1, until)
-            held.conflicts.append(_homeless(replace(allocation, t0=t0, t1=t1)))
-        else:
-            placed[pool].append(allocation)
-    for pool in sorted(placed):
-        _resolve_pool(held, fleet, pool, placed[pool], (since, until))
+    for place, a in zip(pool[special].tolist(), claims.at(rows[special]), strict=True):
+        placed[place].append(a)
+    for place in sorted(placed):
+        _resolve_pool(held, fleet, place, placed[place], (since, until))
     return held
+
+
+def _no_pieces() -> Plain:
+    no = np.zeros(0, np.int64)
+    return Plain([], no, no, no, no, no)
+
+
+def _pools(facts: Facts, fleet: Fleet) -> Array:
+    """The pool that each allocation takes from, -1 = none."""
+    claims = facts.allocations
+    width = len(claims.models) + 1
+    pairs, of = np.unique(claims.node * width + claims.model + 1, return_inverse=True)
+    models: list[str | None] = [None, *claims.models]
+    found = [
+        fleet.pool_for(claims.nodes[pair // width], models[pair % width]) for pair in pairs.tolist()
+    ]
+    places = np.array([-1 if place is None else place for place in found], np.int64)
+    return places[of] if places.size else of
 
 
 def _homeless(a: Allocation) -> Conflict:
@@ -106,8 +189,6 @@ def _resolve_pool(
     for allocation in allocations:
         if allocation.gpu_uuid is not None:
             named[allocation.gpu_uuid].append(allocation)
-    if not named and _believed(held, fleet, pool, allocations, span):
-        return
     node = fleet.pools[pool][0]
     boards = {gpu: _resolve_gpu(held, (pool, node, gpu), named[gpu], span) for gpu in sorted(named)}
     whole = [a for a in _unnamed(allocations) if a.t0 < span[1] and a.t1 > span[0]]
@@ -122,23 +203,6 @@ def _resolve_pool(
         run = whole[over.claim].run_id if over.claim < len(whole) else None
         gpu = None if run is not None else touched[over.claim - len(whole)][0]
         held.conflicts.append(_too_many(node, gpu, run, over))
-
-
-def _believed(
-    held: Held, fleet: Fleet, pool: int, allocations: list[Allocation], span: tuple[int, int]
-) -> bool:
-    """Take all of them as they are where no GPU is named and there is room for everything."""
-    since, until = span
-    if not always_fits(
-        [(max(a.t0, since), min(a.t1, until), a.gpus) for a in allocations],
-        clip(fleet.installed[pool], since, until),
-    ):
-        return False
-    held.pieces.extend(
-        Piece(pool, a.run_id, None, None, max(a.t0, since), min(a.t1, until), a.gpus * held.per_gpu)
-        for a in allocations
-    )
-    return True
 
 
 def _pieces(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from analytics.ledger.facts import Allocation, Facts
+from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.kernel.state import Array
 
@@ -31,34 +31,33 @@ class HostShares:
 
 def host_shares(facts: Facts, fleet: Fleet) -> HostShares:
     """Once per (run, node), though every row of the run on the node repeats CPU and memory."""
+    claims = facts.allocations
     rank = {name: place for place, name in enumerate(fleet.nodes)}
-    shares: dict[tuple[int, str], list[int]] = {}
-    named: dict[tuple[int, str], set[str]] = defaultdict(set)
-    for a in facts.allocations:
-        node = rank.get(a.node)
-        if node is None:
-            continue
-        known = shares.get((node, a.run_id))
-        if known is None:
-            shares[node, a.run_id] = [a.gpus, a.cpus, a.mem_mib, a.t0, a.t1]
-        else:
-            _widen(known, a)
-        if a.gpu_uuid is not None:
-            named[node, a.run_id].add(a.gpu_uuid)
-            shares[node, a.run_id][0] = max(shares[node, a.run_id][0], len(named[node, a.run_id]))
-    keys = sorted(shares)
-    runs = sorted({run for _, run in keys})
-    place_of = {name: place for place, name in enumerate(runs)}
-    table = np.array([shares[key] for key in keys], np.int64).reshape(-1, 5)
+    ranks = np.array([rank.get(name, -1) for name in claims.nodes], np.int64)
+    node = ranks[claims.node] if ranks.size else claims.node
+    rows = np.flatnonzero(node >= 0)
+    rows = rows[np.lexsort((claims.run[rows], node[rows]))]
+    node, run = node[rows], claims.run[rows]
+    first = np.ones(rows.shape[0], np.bool_)
+    first[1:] = (node[1:] != node[:-1]) | (run[1:] != run[:-1])
+    starts = np.flatnonzero(first)
+
+    def folded(how: Any, values: Array) -> Array:
+        return how.reduceat(values[rows], starts) if starts.size else values[:0]
+
+    gpus = folded(np.maximum, claims.gpus)
+    if (claims.gpu[rows] >= 0).any():
+        gpus = np.maximum(gpus, _named(claims.gpu[rows], np.cumsum(first) - 1, starts.shape[0]))
+    there, place = np.unique(run[starts], return_inverse=True)
     return HostShares(
-        runs,
-        np.array([node for node, _ in keys], np.int64),
-        np.array([place_of[run] for _, run in keys], np.int64),
-        *(np.ascontiguousarray(table[:, column]) for column in range(5)),
-    )
+        [claims.runs[at] for at in there.tolist()], node[starts], place.astype(np.int64), gpus,
+        folded(np.maximum, claims.cpus), folded(np.maximum, claims.mem_mib),
+        folded(np.minimum, claims.t0), folded(np.maximum, claims.t1),
+    )  # fmt: skip
 
 
-def _widen(known: list[int], a: Allocation) -> None:
-    known[0], known[1] = max(known[0], a.gpus), max(known[1], a.cpus)
-    known[2] = max(known[2], a.mem_mib)
-    known[3], known[4] = min(known[3], a.t0), max(known[4], a.t1)
+def _named(gpu: Array, group: Array, groups: int) -> Array:
+    """How many different GPUs each group names."""
+    width = int(gpu.max()) + 1
+    pairs = np.unique(group[gpu >= 0] * width + gpu[gpu >= 0])
+    return np.bincount(pairs // width, minlength=groups)

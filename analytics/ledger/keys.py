@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from analytics.labels import kept
-from analytics.ledger.facts import Facts
-from analytics.org import label_keys
+import numpy as np
+import pyarrow as pa
+
+from analytics.ledger.kernel.state import Array
+from analytics.ledger.runs import Holder, Runs
 from collector.store import Work
 
+_HOLDER = ("user_name", "account", "project", "queue", "qos", "labels")
+_LABELS = """
+SELECT r.run_id, max(j.labels) AS labels FROM job_run r
+JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id
+WHERE r.cluster = ? AND j.labels IS NOT NULL
+  AND r.run_id IN (SELECT run_id FROM asked_run) GROUP BY r.run_id"""
 
-def pool_keys(
-    work: Work, cluster: str, pools: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], int]:
+
+def pool_keys(work: Work, cluster: str, pools: Sequence[tuple[str, str]]) -> Array:
     """The key of each (node, gpu_model) of a cluster, new ones made in the order given."""
     known = {
         (row["node"], row["gpu_model"]): row["pool_key"]
@@ -27,71 +34,58 @@ def pool_keys(
         {"pool_key": [known[pool] for pool in new], "cluster": [cluster] * len(new),
          "node": [node for node, _ in new], "gpu_model": [model for _, model in new]},
     )  # fmt: skip
-    return known
+    return np.array([known[pool] for pool in pools], np.int32)
 
 
-Holder = tuple[str | None, ...]
-"""user, account, project, queue, qos, and the labels that the org map is about."""
-_LABELS = """
-SELECT r.run_id, max(j.labels) AS labels FROM job_run r
-JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id
-WHERE r.cluster = ? AND j.labels IS NOT NULL
-  AND r.run_id IN (SELECT unnest(CAST(? AS VARCHAR[]))) GROUP BY r.run_id"""
+class Keys:
+    """The numbers of one cluster's runs and their holders, each asked for once."""
 
+    def __init__(self, work: Work, cluster: str, runs: Runs) -> None:
+        self._work, self._cluster, self._runs = work, cluster, runs
+        self._known: dict[str, tuple[int, int]] = {}
 
-def run_keys(work: Work, facts: Facts, run_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """``(run_key, holder_key)`` of each run; a run that the facts do not describe has an empty
-    holder."""
-    known = {
-        row["run_id"]: row["run_key"]
-        for row in work.rows(
+    def of(self, run_ids: list[str]) -> Array:
+        """Rows ``(run_key, holder_key)``, new ones made in the order given; a run that the facts
+        do not describe has an empty holder."""
+        ask = [run_id for run_id in run_ids if run_id not in self._known]
+        if ask:
+            runs = self._run_keys(ask)
+            holders = self._holder_keys(self._runs.holders(ask))
+            self._known.update(zip(ask, zip(runs, holders, strict=True), strict=True))
+        return np.array([self._known[run_id] for run_id in run_ids], np.int64).reshape(-1, 2)
+
+    def _run_keys(self, ask: list[str]) -> list[int]:
+        found = self._work.query(
             "SELECT run_id, run_key FROM ledger_run WHERE cluster = ? "
             "AND run_id IN (SELECT unnest(CAST(? AS VARCHAR[])))",
-            [facts.cluster, list(run_ids)],
+            [self._cluster, ask],
         )
-    }
-    new = [run_id for run_id in run_ids if run_id not in known]
-    first = _next(work, "ledger_run", "run_key")
-    known.update({run_id: first + nth for nth, run_id in enumerate(new)})
-    jobs = [facts.runs[run_id].job_id if run_id in facts.runs else run_id for run_id in new]
-    work.append(
-        "ledger_run",
-        {"run_key": [known[run_id] for run_id in new], "cluster": [facts.cluster] * len(new),
-         "run_id": list(new), "job_id": jobs},
-    )  # fmt: skip
-    labels = _labels(work, facts.cluster, run_ids)
-    holders = {run_id: (*_holder(facts, run_id), labels.get(run_id)) for run_id in run_ids}
-    keys = _holder_keys(work, facts.cluster, list(dict.fromkeys(holders.values())))
-    return {run_id: (known[run_id], keys[holders[run_id]]) for run_id in run_ids}
+        names, keys = (column.to_pylist() for column in found.columns)
+        known: dict[str, int] = dict(zip(names, keys, strict=True))
+        new = [run_id for run_id in ask if run_id not in known]
+        first = _next(self._work, "ledger_run", "run_key")
+        known.update({run_id: first + nth for nth, run_id in enumerate(new)})
+        self._work.append(
+            "ledger_run",
+            {"run_key": np.arange(first, first + len(new)), "cluster": [self._cluster] * len(new),
+             "run_id": pa.array(new, pa.string()),
+             "job_id": pa.array(self._runs.jobs(new), pa.string())},
+        )  # fmt: skip
+        return [known[run_id] for run_id in ask]
 
-
-def _labels(work: Work, cluster: str, run_ids: Sequence[str]) -> dict[str, str | None]:
-    """Per run the labels of its job that the org map is about."""
-    keys = label_keys(work)
-    if not keys:
-        return {}
-    rows = work.rows(_LABELS, [cluster, list(run_ids)])
-    return {row["run_id"]: kept(row["labels"], keys) for row in rows}
-
-
-def _holder(facts: Facts, run_id: str) -> Holder:
-    run = facts.runs.get(run_id)
-    if run is None:
-        return (None, None, None, None, None)
-    return (run.user, run.account, run.project, run.queue, run.qos)
-
-
-def _holder_keys(work: Work, cluster: str, holders: list[Holder]) -> dict[Holder, int]:
-    names = ("user_name", "account", "project", "queue", "qos", "labels")
-    rows = work.rows("SELECT * FROM ledger_holder WHERE cluster = ?", [cluster])
-    known: dict[Any, int] = {tuple(row[n] for n in names): row["holder_key"] for row in rows}
-    new = [holder for holder in holders if holder not in known]
-    first = _next(work, "ledger_holder", "holder_key")
-    known.update({holder: first + nth for nth, holder in enumerate(new)})
-    columns: dict[str, list[Any]] = {name: [h[i] for h in new] for i, name in enumerate(names)}
-    columns |= {"holder_key": [known[h] for h in new], "cluster": [cluster] * len(new)}
-    work.append("ledger_holder", columns)
-    return known
+    def _holder_keys(self, holders: list[Holder]) -> list[int]:
+        work, cluster = self._work, self._cluster
+        rows = work.rows("SELECT * FROM ledger_holder WHERE cluster = ?", [cluster])
+        known: dict[Any, int] = {tuple(row[n] for n in _HOLDER): row["holder_key"] for row in rows}
+        new = [holder for holder in dict.fromkeys(holders) if holder not in known]
+        first = _next(work, "ledger_holder", "holder_key")
+        known.update({holder: first + nth for nth, holder in enumerate(new)})
+        columns: dict[str, list[Any]] = {
+            name: [holder[i] for holder in new] for i, name in enumerate(_HOLDER)
+        }
+        columns |= {"holder_key": [known[h] for h in new], "cluster": [cluster] * len(new)}
+        work.append("ledger_holder", columns)
+        return [known[holder] for holder in holders]
 
 
 def _next(work: Work, table: str, column: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from analytics.ledger.checkpoints import Intervals
-from analytics.ledger.facts import Facts, Run
-from analytics.ledger.held import Piece
+from analytics.ledger.facts import Facts
+from analytics.ledger.held import Held, Piece
+from analytics.ledger.runs import Run
 from analytics.ledger.settings import LedgerSettings
 from analytics.window import from_us
 from collector.store import Work
@@ -31,8 +32,8 @@ def durable_points(work: Work, facts: Facts, settings: LedgerSettings) -> dict[s
     is declared for such jobs or that their marks show. Without any of these nobody can tell."""
     thrown = {
         run.run_id: run
-        for run in facts.runs.values()
-        if run.state in THROWN_STATES and run.t0 is not None and run.t1 is not None
+        for run in facts.runs.in_states(THROWN_STATES)
+        if run.t0 is not None and run.t1 is not None
     }
     if not thrown:
         return {}
@@ -54,12 +55,13 @@ def _durable(run: Run, intervals: Intervals) -> Durable:
     return Durable(t0 + (t1 - t0) // step * step, evidence, text)
 
 
-def mark_thrown(pieces: list[Piece], points: dict[str, Durable]) -> list[Piece]:
+def mark_thrown(held: Held, points: dict[str, Durable]) -> None:
     """Split pieces at the last durable point of their run."""
     if not points:
-        return pieces
+        return
+    held.take_out_runs(points.keys())
     result: list[Piece] = []
-    for piece in pieces:
+    for piece in held.pieces:
         if piece.run_id not in points:
             result.append(piece)
             continue
@@ -71,4 +73,4 @@ def mark_thrown(pieces: list[Piece], points: dict[str, Durable]) -> list[Piece]:
             result.append(replace(piece, t1=min(piece.t1, durable)))
         if piece.t1 > durable:
             result.append(replace(piece, t0=max(piece.t0, durable), thrown=LOST))
-    return result
+    held.pieces = result

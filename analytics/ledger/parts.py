@@ -41,7 +41,7 @@ class Parts:
 def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettings) -> Parts:
     """Cut held pieces and find what samples say of each part; a broken GPU's say nothing."""
     work, held, bounds = frame.work, frame.held, frame.bounds
-    columns = columns_of(held.pieces)
+    columns = columns_of(held)
     which, slot, begin, end = cut(columns.t0, columns.t1, bounds)
     # A shared GPU is one device: its samples measure the whole of it.
     gpus = np.maximum(columns.units // held.per_gpu, 1)

@@ -42,7 +42,7 @@ def lost_causes(frame: Frame, busy: HeldRows) -> Iterator[tuple[Place, int]]:
 
 def _takers(frame: Frame) -> dict[tuple[str, str], list[tuple[str | None, int]]]:
     """Per preempted (run, node) the runs that came next there, by the GPUs they took."""
-    preempted = [run.run_id for run in frame.facts.runs.values() if run.state == "PREEMPTED"]
+    preempted = [run.run_id for run in frame.facts.runs.in_states(("PREEMPTED",))]
     found: dict[tuple[str, str], list[tuple[str | None, int]]] = defaultdict(list)
     if preempted:
         for row in frame.work.rows(_NEXT, [frame.facts.cluster, preempted]):

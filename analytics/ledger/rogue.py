@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
+
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import Fleet
 from analytics.window import from_us
@@ -37,9 +39,9 @@ def rogue_use(work: Work, facts: Facts, fleet: Fleet, since: int) -> list[tuple[
     """``(pool, t0, t1)`` of each stretch in which one GPU was used by nobody's run."""
     params = [facts.cluster, from_us(since), from_us(facts.until)]
     named: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for a in facts.allocations:
-        if a.gpu_uuid is not None:
-            named[a.gpu_uuid].append((a.t0, a.t1))
+    claims = facts.allocations
+    for a in claims.at(np.flatnonzero(claims.gpu >= 0)):
+        named[a.gpu_uuid or ""].append((a.t0, a.t1))
     found: list[tuple[int, int, int]] = []
     for row in work.rows(_USED, params):
         pools = fleet.pools_of(row["node"])

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.frame import Frame
-from analytics.ledger.held import Piece
 from analytics.ledger.idlememory import Where
+from analytics.ledger.kernel.state import Array
 from analytics.ledger.parts import Parts
 from analytics.window import HOUR_US, from_us
 from collector.store import Work
@@ -29,20 +29,22 @@ FROM activity_hour WHERE cluster = ? AND hour IN (SELECT unnest(CAST(? AS TIMEST
 ORDER BY ALL"""
 
 
-def activity_table(cluster: str, fleet: Fleet, pieces: list[Piece], parts: Parts) -> pa.Table:
+def activity_table(cluster: str, fleet: Fleet, parts: Parts) -> pa.Table:
     """Rows of ``activity_hour`` for the parts that were measured."""
     some = np.flatnonzero(parts.time)
-    mine = [pieces[i] for i in parts.piece[some].tolist()]
-    time, text = pa.timestamp("us"), pa.string()
+    columns = parts.columns
+    piece = parts.piece[some]
+    pool = columns.pool[piece]
+    time = pa.timestamp("us")
     return pa.table(
         {
-            "cluster": pa.array([cluster] * len(mine), text),
+            "cluster": _named([cluster], np.zeros(some.shape[0], np.int64)),
             "hour": pa.array(parts.t0[some] // HOUR_US * HOUR_US, time),
-            "node": pa.array([fleet.pools[p.pool][0] for p in mine], text),
-            "gpu_model": pa.array([fleet.pools[p.pool][1] for p in mine], text),
-            "gpu_uuid": pa.array([p.gpu for p in mine], text),
-            "mig_uuid": pa.array([p.mig for p in mine], text),
-            "run_id": pa.array([p.run_id for p in mine], text),
+            "node": _named([node for node, _ in fleet.pools], pool),
+            "gpu_model": _named([model for _, model in fleet.pools], pool),
+            "gpu_uuid": _named(columns.gpus, columns.gpu[piece]),
+            "mig_uuid": _named(columns.migs, columns.mig[piece]),
+            "run_id": _named(columns.runs, columns.run[piece]),
             "since": pa.array(parts.t0[some], time),
             "until": pa.array(parts.t1[some], time),
             "measured_us": parts.time[some],
@@ -51,6 +53,12 @@ def activity_table(cluster: str, fleet: Fleet, pieces: list[Piece], parts: Parts
             "untouched_ppm_us": parts.untouched[some],
         }
     )
+
+
+def _named(names: list[str], places: Array) -> pa.Array:
+    """The name at each place; -1 becomes null."""
+    index = pa.array(places.astype(np.int32), mask=places < 0)
+    return pa.DictionaryArray.from_arrays(index, pa.array(names, pa.string()))
 
 
 def idle_memory_table(frame: Frame, posted: dict[Where, int]) -> pa.Table:
@@ -74,9 +82,7 @@ def idle_memory_table(frame: Frame, posted: dict[Where, int]) -> pa.Table:
     )
 
 
-def recall(
-    work: Work, cluster: str, fleet: Fleet, pieces: list[Piece], parts: Parts, gone: Iterable[int]
-) -> None:
+def recall(work: Work, cluster: str, fleet: Fleet, parts: Parts, gone: Iterable[int]) -> None:
     """Replace the activity of hours (us) whose samples were dropped by what was kept.
 
     A part that the roll-up did not know is taken to be as active as the roll-up it lies in.
@@ -91,11 +97,17 @@ def recall(
         amounts = (row["measured_us"], row["active_ppm_us"], row["hang_us"] or 0)
         kept[name].append((row["t0"], row["t1"], (*amounts, row["untouched_ppm_us"] or 0)))
     chosen = np.isin(parts.t0 // HOUR_US * HOUR_US, hours)
+    columns = parts.columns
+    gpus: list[str | None] = [*columns.gpus, None]
+    migs: list[str | None] = [*columns.migs, None]
     for place in np.flatnonzero(chosen).tolist():
-        piece = pieces[int(parts.piece[place])]
-        name = (*fleet.pools[piece.pool], piece.gpu, piece.mig, piece.run_id)
+        piece = int(parts.piece[place])
+        name = (
+            *fleet.pools[columns.pool[piece]], gpus[columns.gpu[piece]], migs[columns.mig[piece]],
+            columns.runs[columns.run[piece]],
+        )  # fmt: skip
         span = (int(parts.t0[place]), int(parts.t1[place]))
-        found = (0, 0, 0, 0) if piece.failed else _within(kept[name], span)
+        found = (0, 0, 0, 0) if columns.failed[piece] else _within(kept[name], span)
         parts.time[place], parts.active[place], parts.hang[place], parts.untouched[place] = found
 
 

@@ -11,7 +11,6 @@ from analytics.ledger.classes import CLASSES, INDEX, LedgerClass
 from analytics.ledger.frame import Frame
 from analytics.ledger.heldrows import OVERLAYS, HeldRows
 from analytics.ledger.kernel.state import Array
-from analytics.ledger.keys import pool_keys, run_keys
 from analytics.ledger.notheld import OVERLAY_INDEX, WIDTH
 from analytics.ledger.remainder import Left
 from analytics.window import HOUR_US
@@ -33,9 +32,6 @@ _PLACE = {name.value: place for name, place in [*INDEX.items(), *OVERLAY_INDEX.i
 
 def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Table:
     """All rows, in the order (slice, pool, GPU, run): the same facts give the same bytes."""
-    fleet = frame.fleet
-    pool_key = pool_keys(frame.work, frame.facts.cluster, fleet.pools)
-    keys = run_keys(frame.work, frame.facts, busy.runs)
     pools, slots = np.nonzero(rest.any(axis=2))
     wide = np.zeros((busy.pool.shape[0] + pools.shape[0] + len(left), WIDTH), np.int64)
     n, m = busy.pool.shape[0], pools.shape[0]
@@ -59,15 +55,17 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     order = np.lexsort((run, gpu, pool, slot))
     order = order[some[order]]
     names = pa.array(gpu_names, pa.string())
-    columns = _place_columns(frame, pool[order], slot[order], pool_key)
+    pool_keys = frame.pool_keys()
+    columns = _place_columns(frame, pool[order], slot[order], pool_keys)
     columns["gpu_uuid"] = names.take(_index(gpu[order]))
+    keys, runs = frame.keys.of(busy.runs).astype(np.int32), run[order]
     for place, key in enumerate(("run_key", "holder_key")):
-        values = pa.array([keys[run_id][place] for run_id in busy.runs], pa.int32())
-        columns[key] = values.take(_index(run[order]))
+        columns[key] = _known(keys[:, place], runs)
+    amounts = np.ascontiguousarray(wide[order].T)
     for class_ in LedgerClass:
-        columns[class_.value] = wide[order, INDEX[class_]]
+        columns[class_.value] = amounts[INDEX[class_]]
     for overlay, place in OVERLAY_INDEX.items():
-        columns[overlay.value] = wide[order, place]
+        columns[overlay.value] = amounts[place]
     return pa.table(columns)
 
 
@@ -76,18 +74,20 @@ def _index(places: Array) -> Any:
     return pa.array(places, pa.int64(), mask=places < 0)
 
 
-def _place_columns(
-    frame: Frame, pool: Array, slot: Array, pool_key: dict[tuple[str, str], int]
-) -> dict[str, Any]:
+def _known(keys: Array, runs: Array) -> Any:
+    """The key of each run; nobody (-1) has none."""
+    return pa.array(np.append(keys, np.int32(0))[runs], mask=runs < 0)
+
+
+def _place_columns(frame: Frame, pool: Array, slot: Array, pool_keys: Array) -> dict[str, Any]:
     begin, end = frame.bounds[:-1], frame.bounds[1:]
     price = frame.price_places()[pool, slot]
-    pool_keys_ = np.array([pool_key[key] for key in frame.fleet.pools], np.int32)
     time = pa.timestamp("us")
     return {
         "hour": pa.array(begin[slot] // HOUR_US * HOUR_US, time),
         "since": pa.array(begin[slot], time),
         "until": pa.array(end[slot], time),
-        "pool_key": pool_keys_[pool],
+        "pool_key": pool_keys[pool],
         "price_key": pa.array(price.astype(np.int32), mask=price < 0),
         "posting": np.zeros(pool.shape[0], np.int32),
     }
