@@ -7,35 +7,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from analytics.ledger.broken import Breakage
 from analytics.ledger.kernel import lookup as d
 from analytics.ledger.kernel import measure as m
 from analytics.ledger.kernel.state import Array
+from analytics.ledger.samplecolumns import NO_RUN, reading
 from analytics.ledger.settings import LedgerSettings
-from analytics.window import from_us
+from analytics.window import HOUR_US, from_us
 from collector.store import Work
 
 PPM = 1_000_000
 _WIDEST_STEP = """
 SELECT coalesce(max(step_s), 0) FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"""
 
-# One row = one sample; -1 = not measured. Hashes stand for names, 0 = none. Link counters are added
-# up; a device that has only some of them counts with those.
-_SAMPLES = """
-SELECT epoch_us(ts) AS ts, step_s, coalesce(util_ratio, -1) AS util, hash(node) AS node,
-  CASE WHEN mig_uuid IS NULL AND gpu_uuid IS NULL THEN 0 ELSE hash(coalesce(mig_uuid, gpu_uuid))
-  END AS unit,
-  CASE WHEN run_id IS NULL THEN 0 ELSE hash(run_id) END AS run, coalesce(gpu_index, -1) AS idx,
-  coalesce(sm_active_ratio, -1) AS sm, coalesce(power_mw, -1) AS power,
-  coalesce(mem_used_mib, -1) AS used, coalesce(mem_total_mib, -1) AS total,
-  CASE WHEN nvlink_tx_bytes IS NULL AND pcie_tx_bytes IS NULL THEN -1.0
-    ELSE coalesce(nvlink_tx_bytes, 0) + coalesce(nvlink_rx_bytes, 0)
-      + coalesce(pcie_tx_bytes, 0) + coalesce(pcie_rx_bytes, 0) END AS link,
-  coalesce(processes, -1) AS processes
-FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"""
-_SORTED = " ORDER BY hash(node), unit, idx, ts, util"
+_SORTED = " ORDER BY hash(node), unit, coalesce(gpu_index, -1), ts, util"
+# Samples bear on hours up to their own and one more, as far as a window's hours are concerned.
+_LAST_US = HOUR_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +49,21 @@ class Measured:
     hang: Array
     untouched: Array
     no_process: Array
+    seen: Seen
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the samples that were read are: how many bear on each hour of the window (None = they
+    were not read), and whether some show a GPU in use that no run is named for."""
+
+    by_hour: Array | None = None
+    loose: bool = True
+    since: int = 2**62
+
+    def may_be_rogue(self, start: int) -> bool:
+        """Whether a GPU can have been used by nobody's run from ``start`` on."""
+        return self.loose or self.since > start
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +82,16 @@ class Source:
 def measured(source: Source, spans: Spans, most: Array, gang: Array) -> Measured:
     """What the samples say of each part; ``most`` = what a part can hold, ``gang`` = a number that
     parts of one run in one slice share."""
-    sums = np.zeros((6, most.shape[0]), np.int64)
+    sums, seen = np.zeros((6, most.shape[0]), np.int64), Seen()
     if spans.table.shape[0]:
-        rows = _read(source, spans.table, ordered=False)
+        rows = _read(source, spans.table, seen, ordered=False)
         if rows is None:
-            rows = _read(source, spans.table, ordered=True)
+            rows = _read(source, spans.table, seen, ordered=True)
         if rows is not None and rows.shape[0]:
             _suspect_absent(rows, gang)
             m.add_up(rows[np.lexsort((rows[:, 1], rows[:, 0]))], most, sums)
-    return Measured(*sums)
+    time, active, over, hang, untouched, absent = sums
+    return Measured(time, active, over, hang, untouched, absent, seen)
 
 
 def _suspect_absent(rows: Array, gang: Array) -> None:
@@ -101,20 +105,20 @@ def _suspect_absent(rows: Array, gang: Array) -> None:
     rows[:, 6] = np.where(absent, rows[:, 2], 0)
 
 
-def _batches(source: Source, ordered: bool) -> Iterator[d.Batch]:
+def _span(source: Source) -> tuple[int, int]:
+    """After which instant, and until when, samples bear on the window."""
     day = 86_400_000_000
     near = [source.cluster, from_us(source.since - day), from_us(source.until + day)]
     reach = int(float(source.work.value(_WIDEST_STEP, near)) * 2e6)
-    span = [from_us(source.since - 2 * reach - 1), from_us(source.until + reach)]
-    params = [source.cluster, *span]
-    for rows in source.work.batches(_SAMPLES + (_SORTED if ordered else ""), params):
-        batch = d.Batch(*(_column(rows.column(name)) for name in d.Batch._fields))
-        yield _silenced(batch, source.broken)
+    return source.since - 2 * reach - 1, source.until + reach
 
 
-def _column(column: pa.Array) -> Array:
-    values = column.to_numpy()
-    return values.view(np.int64) if values.dtype == np.uint64 else values
+def _batches(source: Source, ordered: bool) -> Iterator[d.Batch]:
+    since, until = _span(source)
+    params = [source.cluster, from_us(since), from_us(until)]
+    how = reading(source.work)
+    for rows in source.work.batches(how.sql + (_SORTED if ordered else ""), params):
+        yield _silenced(how.batch(rows), source.broken)
 
 
 def _silenced(batch: d.Batch, broken: list[tuple[int, Breakage]]) -> d.Batch:
@@ -128,8 +132,9 @@ def _silenced(batch: d.Batch, broken: list[tuple[int, Breakage]]) -> d.Batch:
     return batch._replace(util=util)
 
 
-def _read(source: Source, spans: Array, *, ordered: bool) -> Array | None:
-    """Rows of `kernel.measure`; None = a device's samples are not in order of time."""
+def _read(source: Source, spans: Array, seen: Seen, *, ordered: bool) -> Array | None:
+    """Rows of `kernel.measure`; None = a device's samples are not in order of time. ``seen`` is
+    filled in."""
     index = np.zeros(1 << (2 * spans.shape[0]).bit_length(), np.int64)
     d.index_spans(spans, index)
     settings = source.settings
@@ -138,8 +143,11 @@ def _read(source: Source, spans: Array, *, ordered: bool) -> Array | None:
         spans, index, *_room(np.zeros((0, d.DEVICE_COLUMNS), np.int64), 1 << 12),
         np.empty((2 * spans.shape[0] + 4096, d.OUT_COLUMNS), np.int64),
         np.array(floors, np.float64),
+        np.zeros((source.until - source.since) // HOUR_US, np.int64),
     )  # fmt: skip
-    at = np.array([0, 0, 0, 0, int(ordered)], np.int64)
+    at = np.zeros(d.AT, np.int64)
+    at[d.M_SORTED], at[d.M_NO_RUN] = int(ordered), _no_run(source.work)
+    at[d.M_SINCE], at[d.M_LAST_TS] = source.since, source.until + _LAST_US
     found, backward = [], False
     for batch in _batches(source, ordered):
         at[d.M_NEXT] = 0
@@ -157,8 +165,16 @@ def _read(source: Source, spans: Array, *, ordered: bool) -> Array | None:
                 backward = True  # the rest is read to its end, for nothing
     if backward:
         return None
+    seen.since = _span(source)[0]
+    seen.by_hour, seen.loose = tables.hours, bool(at[d.M_LOOSE] or source.broken)
     last = _last(tables.devices[: at[d.M_DEVICES]], spans)
     return np.concatenate([*found, tables.out[: at[d.M_OUT]], last])
+
+
+def _no_run(work: Work) -> int:
+    """The store's hash of no name, as the signed integer that the columns hold."""
+    code = int(work.value(NO_RUN))
+    return code - (1 << 64) if code >= 1 << 63 else code
 
 
 def _room(devices: Array, size: int) -> tuple[Array, Array]:

@@ -34,9 +34,10 @@ class Allocation:
 @dataclass(frozen=True, slots=True)
 class Allocations:
     """Rows in the order of their start; ``run``, ``node``, ``model`` and ``gpu`` are places in the
-    lists of names, -1 = not named."""
+    lists of names, -1 = not named; ``run_codes`` = the store's hash of each run's name."""
 
     runs: list[str]
+    run_codes: Array
     nodes: list[str]
     models: list[str]
     gpus_named: list[str]
@@ -60,6 +61,8 @@ class Allocations:
         nodes, node = places(table.column("node"))
         models, model = places(table.column("gpu_model"))
         named, gpu = places(table.column("gpu_uuid"))
+        codes = np.zeros(len(runs), np.int64)
+        codes[run] = table.column("run_code").to_numpy().view(np.int64)
         mig = table.column("mig_uuid")
         nothing: list[str | None] = [None] * table.num_rows
         numbers = ("gpus", "num", "den", "cpus", "mem_mib", "t0", "t1")
@@ -67,7 +70,7 @@ class Allocations:
             table.column(name).to_numpy().astype(np.int64) for name in numbers
         )
         return cls(
-            runs, nodes, models, named, run, node, model, gpu,
+            runs, codes, nodes, models, named, run, node, model, gpu,
             nothing if mig.null_count == table.num_rows else mig.to_pylist(),
             gpus, num, den, cpus, mem_mib, t0, t1,
         )  # fmt: skip
@@ -76,7 +79,7 @@ class Allocations:
     def none(cls) -> Allocations:
         """No allocation at all."""
         no = np.zeros(0, np.int64)
-        return cls([], [], [], [], no, no, no, no, [], no, no, no, no, no, no, no)
+        return cls([], no, [], [], [], no, no, no, no, [], no, no, no, no, no, no, no)
 
     def __len__(self) -> int:
         return int(self.t0.shape[0])

@@ -15,8 +15,9 @@ from analytics.ledger.closing import is_closed, post_corrections, set_aside
 from analytics.ledger.compute import Computed, compute
 from analytics.ledger.evidence import seen_before
 from analytics.ledger.freshness import (
-    facts_hashes,
+    fact_digests,
     recorded_hashes,
+    sample_counts,
     samples_in,
     stale_hours,
 )
@@ -53,14 +54,18 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
     closed = is_closed(work, cluster, since.date())
     if closed:
         set_aside(work, cluster, (since, until))
-    hashes = facts_hashes(work, cluster, since, until)
-    recorded = recorded_hashes(work, cluster, since, until)
-    gone = {hour for hour in hashes if samples_in(hashes[hour]) < samples_in(recorded.get(hour))}
-    for hour in gone:
-        hashes[hour] = f"{hashes[hour].split(':')[0]}:{samples_in(recorded[hour])}"
+    digests = fact_digests(work, cluster, since, until)
+    kept = _dropped(work, cluster, recorded_hashes(work, cluster, since, until))
+    gone = {hour for hour in kept if hour in digests}
     computed = compute(
         work, cluster, to_us(since), to_us(until), gone=[to_us(hour) for hour in gone]
     )
+    counts = computed.samples
+    if counts is None:
+        counts = sample_counts(work, cluster, since, until)
+    hashes = {
+        hour: f"{digest}:{kept.get(hour, counts.get(hour, 0))}" for hour, digest in digests.items()
+    }
     computed.evidence = seen_before(work, computed.evidence, cluster, gone)
     _write(work, cluster, (since, until), computed, hashes)
     if not gone:
@@ -70,6 +75,15 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
         rows = post_corrections(work, cluster, (since, until))
     add_up_by_holder(work, cluster, (since, until))
     return rows
+
+
+def _dropped(work: Work, cluster: str, recorded: dict[datetime, str]) -> dict[datetime, int]:
+    """The hours that were built from more samples than there are now, and from how many."""
+    built = {hour: samples_in(text) for hour, text in recorded.items() if samples_in(text)}
+    if not built:
+        return {}
+    now = sample_counts(work, cluster, min(built), max(built) + _HOUR)
+    return {hour: count for hour, count in built.items() if now.get(hour, 0) < count}
 
 
 def _write_activity(

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from analytics.errors import LedgerError
 from analytics.fragmentation import Distribution
+from analytics.ledger.activity import Seen
 from analytics.ledger.broken import Breakage, mark_failed
 from analytics.ledger.causes import causes
 from analytics.ledger.classes import CLASSES
@@ -72,6 +73,8 @@ class Computed:
     settings: LedgerSettings
     installed_us: dict[int, int]
     """Hour (us) -> installed GPU time in micro-GPU-seconds."""
+    samples: dict[datetime, int] | None
+    """How many samples bear on each hour; None = they were not read."""
 
 
 def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int] = ()) -> Computed:
@@ -82,27 +85,27 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     """
     midnight = from_us(since).replace(hour=0, minute=0, second=0, microsecond=0)
     settings = settings_at(work, cluster, midnight)  # a setting holds from the next UTC day on
-    lead = settings.pass_interval_s * US
-    facts = load(work, cluster, since, until, lead=lead)
+    start = since - settings.pass_interval_s * US
+    facts = load(work, cluster, since, until, lead=since - start)
     fleet = Fleet.of(facts)
     fixed = closed_at(work, cluster, midnight.date())
     prices = PriceTimes.load(work, cluster, settings.purchase_type, fixed)
     models = {model for _, model in fleet.pools}
     bounds = cuts(since, until, prices.changes(models) | _mapping_changes(work, cluster))
-    held = resolve(facts, fleet, since - lead, until)
+    held = resolve(facts, fleet, start, until)
     broken = mark_failed(facts, fleet, held)
-    profiles = _profiles(work, cluster, since - lead, until)
+    profiles = _profiles(work, cluster, start, until)
     keys = Keys(work, cluster, facts.runs)
-    frame = Frame(work, facts, fleet, held, bounds, prices, profiles, keys)
+    frame = Frame(work, facts, fleet, _clipped(held, since), bounds, prices, profiles, keys)
     host = host_shares(facts, fleet)
-    rest, found, pending = _sweep(frame, host, broken.loose, since - lead)
-    inside = frame.held = _clipped(held, since)
     points = durable_points(work, facts, settings)
-    mark_thrown(inside, points)
+    mark_thrown(frame.held, points)
     parts = cut_and_measure(frame, broken.all, settings)
+    rogue = rogue_use(work, facts, fleet, start) if parts.seen.may_be_rogue(start) else []
+    rest, found, pending = _sweep(frame, held, host, (broken.loose, rogue), start)
     late = mark_started_apart(frame, parts, settings)
     recall(work, cluster, fleet, parts, gone)
-    busy = held_rows(inside, parts, settings.hang_least_s * US)
+    busy = held_rows(frame.held, parts, settings.hang_least_s * US)
     left, geometry = remainders(frame, broken.all, busy.shared)
     _check(frame, busy, rest, left)
     boards = cut_up(frame)
@@ -117,11 +120,20 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
         fragments=fragments(
             frame, host, broken.loose, _distributions(work, cluster, profiles), prices.names
         ),
-        conflicts=inside.conflicts,
+        conflicts=frame.held.conflicts,
         profiles=profiles,
         settings=settings,
         installed_us=_installed_by_hour(fleet, bounds),
+        samples=_counted(parts.seen, since),
     )
+
+
+def _counted(seen: Seen, since: int) -> dict[datetime, int] | None:
+    if seen.by_hour is None:
+        return None
+    return {
+        from_us(since + nth * HOUR_US): count for nth, count in enumerate(seen.by_hour.tolist())
+    }
 
 
 def _mapping_changes(work: Work, cluster: str) -> set[int]:
@@ -152,28 +164,28 @@ def _distributions(
 
 
 def _sweep(
-    frame: Frame, host: HostShares, loose: list[Breakage], start: int
-) -> tuple[k.Array, k.Array, PendingJobs]:
-    """What every GPU that is not held was, ``[pool, slot, column]``, the causes, and who waits."""
+    frame: Frame, held: Held, host: HostShares,
+    lone: tuple[list[Breakage], list[tuple[int, int, int]]], start: int,
+) -> tuple[k.Array, k.Array, PendingJobs]:  # fmt: skip
+    """What every GPU that is not held was, ``[pool, slot, column]``, the causes, and who waits;
+    ``lone``: GPUs that are broken and not held, and stretches of those that nobody's run uses."""
     facts, fleet = frame.facts, frame.fleet
     pending = load_pending(frame.work, facts, fleet, start, frame.prices.names)
     if not fleet.pools:
         nothing = np.zeros((0, k.CAUSE_COLUMNS), np.int64)
         return np.zeros((0, frame.bounds.shape[0] - 1, WIDTH), np.int64), nothing, pending
-    out = EventList(start, facts.until)
-    demand = []
+    out, demand = EventList(start, facts.until), []
     for row, profile in enumerate(frame.profiles):
         settings = settings_at(frame.work, facts.cluster, profile.day)
         out.at(to_us(profile.day), k.PARAMETERS, row, 0)
         demand.append(_parameters(profile, settings))
     node_events(out, facts, fleet)
-    held_events(out, frame.held, host, loose)
-    for pool, t0, t1 in rogue_use(frame.work, facts, fleet, start):
-        out.span(k.ROGUE, pool, 1, t0, t1)
+    held_events(out, held, host, lone[0])
+    out.few(k.ROGUE, lone[1])
     given = {
         "node": np.array(fleet.node_of, np.int64), "nodes": len(fleet.nodes),
         "domain": domains(fleet), "kept": reservation_events(out, facts, fleet),
-        "running": running_events(out, facts, fleet, frame.held, host),
+        "running": running_events(out, facts, fleet, held, host),
         "jobs": pending.jobs, "allowed": pending.allowed, "demand": np.array(demand, np.int64),
         "widest": max(gpus for timeline in fleet.installed for _, _, gpus in timeline),
         "targets": TARGETS, "bounds": frame.bounds,

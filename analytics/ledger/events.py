@@ -36,6 +36,11 @@ class EventList:
             if t1 < self.until:
                 self.rows.append((t1, kind, idx, -val))
 
+    def few(self, kind: int, rows: list[tuple[int, int, int]]) -> None:
+        """Rows of (idx, t0, t1), one each."""
+        for idx, t0, t1 in rows:
+            self.span(kind, idx, 1, t0, t1)
+
     def spans(self, kind: int, idx: k.Array, val: k.Array, t0: k.Array, t1: k.Array) -> None:
         """As many spans at once."""
         some = (t0 < self.until) & (t1 > self.since) & (t0 < t1) & (val != 0)

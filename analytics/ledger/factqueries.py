@@ -46,7 +46,8 @@ ended AS (
       (SELECT until FROM covered WHERE node IS NULL),
       (SELECT until FROM covered c WHERE c.node = f.node)), f.start_at) AS ends
   FROM folded f LEFT JOIN run r USING (run_id))
-SELECT run_id, node, gpu_model, gpu_uuid, mig_uuid, gpus, num, den, coalesce(cpus, 0) AS cpus,
+SELECT run_id, hash(run_id) AS run_code, node, gpu_model, gpu_uuid, mig_uuid, gpus, num, den,
+  coalesce(cpus, 0) AS cpus,
   coalesce(mem_mib, 0) AS mem_mib, epoch_us(start_at) AS t0, epoch_us(ends) AS t1
 FROM ended WHERE ends > ? AND start_at < ends
 ORDER BY start_at, run_id, node, gpu_model, gpu_uuid, mig_uuid"""

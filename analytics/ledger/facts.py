@@ -108,7 +108,7 @@ def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> 
         coverage=[Interval(**row) for row in work.rows(sql.COVERAGE, [cluster, *span])],
         reservations=[_reservation(row) for row in work.rows(sql.RESERVATIONS, [cluster, *span])],
         fatals=[Fatal(**row) for row in work.rows(sql.FATALS, [cluster, span[0]])],
-        runs=Runs.of(work.query(sql.RUNS, [cluster, *span])),
+        runs=Runs(work.query(sql.RUNS, [cluster, *span])),
         seen=[(row["gpu_uuid"], row["t"]) for row in work.rows(sql.SEEN, [cluster])],
     )
 

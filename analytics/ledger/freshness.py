@@ -117,20 +117,28 @@ _FOLD = (
 # A sample bears on the hour that it ends in and on the one that it may reach back to.
 _SAMPLES = """
 SELECT time_bucket(INTERVAL 1 HOUR, ts - INTERVAL 1 MICROSECOND) AS h,
-  time_bucket(INTERVAL 1 HOUR, ts - to_microseconds(CAST(step_s * 2e6 AS BIGINT))) AS begins,
+  time_bucket(INTERVAL 1 HOUR, ts - to_microseconds(2 * CAST(floor(step_s * 1e6 + 0.5) AS BIGINT)))
+    AS begins,
   count(*) AS n
 FROM sample WHERE cluster = ? AND ts > ? AND ts <= ? GROUP BY ALL"""
 
 
 def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:
     """``hash:samples`` of each whole hour in which the cluster has an inventory."""
+    counts = sample_counts(work, cluster, since, until)
+    digests = fact_digests(work, cluster, since, until)
+    return {hour: f"{digest}:{counts.get(hour, 0)}" for hour, digest in digests.items()}
+
+
+def fact_digests(work: Work, cluster: str, since: datetime, until: datetime) -> dict[datetime, str]:
+    """A hash of the facts but the samples of each whole hour in which the cluster has an
+    inventory."""
     texts: dict[datetime, list[str]] = defaultdict(list)
     labels = sorted(label_keys(work))
     parts_of = {**_PARTS, "labels": _LABELLED} if labels else _PARTS
     for name, sql in parts_of.items():
         for row in work.rows(_HOURS + _FOLD.format(sql), [since, until, cluster]):
             texts[row["h"]].append(f"{name}={row['n']}/{row['x']}")
-    counts = _sample_counts(work, cluster, since, until)
     aliases = work.value(
         "SELECT CAST(sum(hash(raw_name, gpu_model) % 65536) AS BIGINT) FROM gpu_model_alias"
     )
@@ -142,13 +150,14 @@ def facts_hashes(work: Work, cluster: str, since: datetime, until: datetime) -> 
             if day not in common:
                 common[day] = f"{_rules(work, cluster, day)}|{aliases}"
                 common[day] += f"|{labels}" if labels else ""
-            result[hour] = _digest(sorted(parts), common[day]) + f":{counts.get(hour, 0)}"
+            result[hour] = _digest(sorted(parts), common[day])
     return result
 
 
-def _sample_counts(
+def sample_counts(
     work: Work, cluster: str, since: datetime, until: datetime
 ) -> dict[datetime, int]:
+    """How many samples bear on each hour."""
     counts: dict[datetime, int] = defaultdict(int)
     for row in work.rows(_SAMPLES, [cluster, since, until + timedelta(hours=1)]):
         for hour in {row["h"], row["begins"]}:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.ledger.activity import PPM, Source, Spans, measured
+from analytics.ledger.activity import PPM, Seen, Source, Spans, measured
 from analytics.ledger.boardpower import idle_floors
 from analytics.ledger.broken import Breakage
 from analytics.ledger.fleet import Fleet
@@ -36,6 +36,7 @@ class Parts:
     untouched: Array
     no_process: Array
     apart: Array
+    seen: Seen
 
 
 def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettings) -> Parts:
@@ -55,7 +56,7 @@ def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettin
     found = measured(source, spans, (end - begin) * gpus[which], gang)
     return Parts(
         columns, which, slot, begin, end, found.time, found.active, found.over, found.hang,
-        found.untouched, found.no_process, np.zeros_like(found.hang),
+        found.untouched, found.no_process, np.zeros_like(found.hang), found.seen,
     )  # fmt: skip
 
 
@@ -71,7 +72,9 @@ def _keys(frame: Frame, columns: PieceColumns) -> list[Array]:
     """Per way of finding samples (GPU, run, whole node) the key of each piece; 0 = none."""
     fleet, work = frame.fleet, frame.work
     node = hashes(work, [node for node, _ in fleet.pools])[columns.pool]
-    run = hashes(work, columns.runs)[columns.run] if columns.runs else columns.run
+    claims = frame.facts.allocations
+    codes = dict(zip(claims.runs, claims.run_codes.tolist(), strict=True))
+    run = np.array([codes[name] for name in columns.runs], np.int64)[columns.run]
     unit = np.append(hashes(work, columns.units_named), 0)[columns.unit]
     speaks = columns.failed == 0
     whole = speaks & (columns.gpu < 0)

@@ -4,12 +4,13 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from analytics.ledger.kernel.state import NEVER, Array
+from analytics.ledger.names import places
 
 
 class Run(NamedTuple):
@@ -28,68 +29,101 @@ class Run(NamedTuple):
     limit_s: int | None
 
 
-Holder = tuple[str | None, str | None, str | None, str | None, str | None]
+Holder = tuple[str | None, ...]
 """user, account, project, queue, qos."""
+_HOLDER = ("user_name", "account", "project", "partition", "qos")
 
 
-@dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs by name; ``columns`` in the order of the fields of `Run`."""
+    """Runs by name, read from the rows of `factqueries.RUNS`."""
 
-    columns: list[list[Any]]
-    place: dict[str, int] = field(repr=False)
-
-    @classmethod
-    def of(cls, table: Any) -> Runs:
-        """From the rows of `factqueries.RUNS`."""
-        columns = [column.to_pylist() for column in table.columns]
-        return cls(columns, {name: at for at, name in enumerate(columns[0])})
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        names = table.column("run_id").to_pylist()
+        self._place: dict[str, int] = {name: at for at, name in enumerate(names)}
 
     @classmethod
     def none(cls) -> Runs:
         """No run at all."""
-        return cls([[] for _ in Run._fields], {})
+        return cls(pa.table({"run_id": pa.array([], pa.string())}))
 
     def __contains__(self, run_id: str) -> bool:
-        return run_id in self.place
+        return run_id in self._place
 
     def get(self, run_id: str) -> Run | None:
         """The run, or None where the facts do not describe it."""
-        place = self.place.get(run_id)
-        return None if place is None else self._at(place)
-
-    def _at(self, place: int) -> Run:
-        return Run(*(column[place] for column in self.columns))
-
-    def in_states(self, states: Collection[str]) -> list[Run]:
-        """The runs that were last seen in one of these states."""
-        return [self._at(at) for at, state in enumerate(self.columns[7]) if state in states]
+        place = self._place.get(run_id)
+        return None if place is None else self._at([place])[0]
 
     def named(self, run_id: str) -> list[Run]:
         """The run of this name, if the facts describe it."""
-        return [self._at(self.place[run_id])] if run_id in self.place else []
+        return self._at([self._place[run_id]]) if run_id in self._place else []
+
+    def in_states(self, states: Collection[str]) -> list[Run]:
+        """The runs that were last seen in one of these states."""
+        return self._where("state", states)
 
     def of_job(self, job_id: str | None) -> list[Run]:
         """The runs of a job."""
-        return [self._at(at) for at, job in enumerate(self.columns[1]) if job == job_id]
+        return [] if job_id is None else self._where("job_id", (job_id,))
+
+    def _where(self, column: str, wanted: Collection[str]) -> list[Run]:
+        if not self._place:
+            return []
+        names, place = places(self._table.column(column))
+        there = [at for at, name in enumerate(names) if name in wanted]
+        return self._at(np.flatnonzero(np.isin(place, there)).tolist())
+
+    def _at(self, rows: list[int]) -> list[Run]:
+        columns = self._table.take(pa.array(rows, pa.int64())).columns
+        return [Run(*row) for row in zip(*(c.to_pylist() for c in columns), strict=True)]
+
+    def _places(self, run_ids: list[str]) -> Array:
+        """Where each run is; -1 = not described."""
+        find = self._place.get
+        return np.array([find(name, -1) for name in run_ids], np.int64)
 
     def jobs(self, run_ids: list[str]) -> list[str]:
         """The job of each run; a run that is not described is its own."""
-        jobs, place = self.columns[1], self.place
-        return [jobs[place[name]] if name in place else name for name in run_ids]
+        if not self._place:
+            return run_ids
+        jobs = [*self._table.column("job_id").to_pylist(), None]
+        found = [jobs[place] for place in self._places(run_ids).tolist()]
+        return [job or name for job, name in zip(found, run_ids, strict=True)]
 
-    def holders(self, run_ids: list[str]) -> list[Holder]:
-        """Whose each run is; nobody's where it is not described."""
-        rows: list[Holder] = list(zip(*self.columns[2:7], strict=True))
-        rows.append((None, None, None, None, None))
-        return [rows[self.place.get(name, -1)] for name in run_ids]
+    def holders(self, run_ids: list[str]) -> tuple[list[Holder], Array]:
+        """Whom the runs belong to, in the order in which they come, and the place of each run's;
+        nobody's where it is not described."""
+        nobody: Holder = (None, None, None, None, None)
+        if not self._place:
+            return [nobody], np.zeros(len(run_ids), np.int64)
+        code = np.zeros(len(self._place), np.int64)
+        named = []
+        for name in _HOLDER:
+            names, place = places(self._table.column(name))
+            # A number of its own for each pair seen so far keeps the code small.
+            _, code = np.unique(code * (len(names) + 1) + place + 1, return_inverse=True)
+            named.append(([*names, None], place))
+        mine = np.append(code, -1)[self._places(run_ids)]
+        _, first, of = np.unique(mine, return_index=True, return_inverse=True)
+        come = np.argsort(first, kind="stable")
+        rank = np.empty_like(come)
+        rank[come] = np.arange(come.shape[0])
+        rows = self._places([run_ids[at] for at in first[come].tolist()]).tolist()
+        whose = [
+            nobody if row < 0 else tuple(names[place[row]] for names, place in named)
+            for row in rows
+        ]
+        return whose, rank[of]
 
     def expected_ends(self, run_ids: list[str]) -> Array:
         """When the scheduler must expect each run to end, us; NEVER without a limit."""
-        starts, limits = self.columns[8], self.columns[10]
-        ends = [
-            NEVER if t0 is None or not limit else t0 + limit * 1_000_000
-            for t0, limit in zip(starts, limits, strict=True)
-        ]
-        ends.append(NEVER)
-        return np.array([ends[self.place.get(name, -1)] for name in run_ids], np.int64)
+        if not self._place:
+            return np.full(len(run_ids), NEVER, np.int64)
+        t0, limit = (
+            self._table.column(name).cast(pa.int64()).fill_null(0).to_numpy()
+            for name in ("t0", "limit_s")
+        )
+        known = self._table.column("t0").is_valid().to_numpy(zero_copy_only=False) & (limit != 0)
+        ends = np.append(np.where(known, t0 + limit * 1_000_000, NEVER), NEVER)
+        return ends[self._places(run_ids)]

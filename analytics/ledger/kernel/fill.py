@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from analytics.ledger.kernel.changed import new_claim
 from analytics.ledger.kernel.compiled import leaf
 from analytics.ledger.kernel.line import ALL, fits, host_room
 from analytics.ledger.kernel.shadow import is_ready, recount, shadow
@@ -17,6 +18,7 @@ from analytics.ledger.kernel.state import (
     A_HEAD,
     A_PASS,
     A_STAMP,
+    A_USABLE,
     A_WAITING,
     C_FILLABLE,
     HERE,
@@ -41,13 +43,13 @@ from analytics.ledger.kernel.state import (
     N_MEM,
     NEVER,
     NEW,
-    P_CLAIMS,
     P_DOMAIN,
     P_FILLED,
     P_LEFT,
     P_NODE,
     P_ORDER,
     P_PLACED,
+    T_USABLE,
     ZERO,
     Array,
     World,
@@ -105,7 +107,8 @@ def _take(world: World, view: int, j: int, n: int, sign: int) -> None:
 def _spread_out(world: World) -> int:
     """List the pools on which something waits, in name order; their number."""
     pools, nodes, n = world.pools, world.nodes, ZERO
-    for p in range(pools.shape[1]):
+    for k in range(world.at[A_USABLE]):
+        p = world.lists[T_USABLE, k]
         pools[P_FILLED, p] = 0
         if pools[P_LEFT + HERE, p] > 0:
             m = pools[P_NODE, p]
@@ -169,9 +172,8 @@ def fill(world: World, now: int) -> None:
     for k in range(n):
         p = pools[P_ORDER + HERE, k]
         if pools[P_FILLED, p] > 0:
-            claims, place = world.claims, pools[P_CLAIMS, p]
+            claims, place = world.claims, new_claim(world, p)
             claims[NEW, p, place, L_CODE] = C_FILLABLE
             claims[NEW, p, place, L_GPUS] = pools[P_FILLED, p]
             claims[NEW, p, place, L_JOB] = world.queue[rank]
             claims[NEW, p, place, L_RIPE] = 0
-            pools[P_CLAIMS, p] = place + 1

@@ -17,6 +17,7 @@ from analytics.ledger.kernel.state import (
     J_PLACEABLE,
     J_PRIORITY,
     J_REST,
+    J_SHAPE,
     N_CPU,
     N_CPU_TOTAL,
     N_MEM,
@@ -101,7 +102,10 @@ def placeable(world: World, waiting: int) -> None:
     for q in range(waiting):
         j = world.queue[q]
         if world.jobs[J_PLACEABLE, j] < 0:
-            world.jobs[J_PLACEABLE, j] = 1 if _is_placeable(world, j) else 0
+            shape = world.jobs[J_SHAPE, j]
+            if world.tried[2, shape] < 0:
+                world.tried[2, shape] = 1 if _is_placeable(world, j) else 0
+            world.jobs[J_PLACEABLE, j] = world.tried[2, shape]
 
 
 @leaf

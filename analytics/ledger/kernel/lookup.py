@@ -25,8 +25,12 @@ S_KEY, S_T0, S_T1, S_PART, S_POWER, S_NAMED = range(6)
 ) = range(17)  # fmt: skip
 DEVICE_COLUMNS = 17
 # Places of `at`: next sample, devices known, device of the last sample, rows in `out`, whether
-# samples are in order of device and time.
-M_NEXT, M_DEVICES, M_LAST, M_OUT, M_SORTED = range(5)
+# samples are in order of device and time; the hash of no run, begin of the hours that samples are
+# counted for, the last instant that counts, and whether a GPU is in use that names no run.
+(
+    M_NEXT, M_DEVICES, M_LAST, M_OUT, M_SORTED, M_NO_RUN, M_SINCE, M_LAST_TS, M_LOOSE,
+) = range(9)  # fmt: skip
+AT = 9
 # Columns of `out`: part, device, measured us, active ppm x us, suspected us, peak of memory (ppm)
 # and of processes, both -1 where not measured.
 OUT_COLUMNS = 7
@@ -38,7 +42,7 @@ NEVER: Any = np.int64(2**62)
 
 
 class Batch(NamedTuple):
-    """Columns of samples, as they were stored; -1 = not measured, hash 0 = not named."""
+    """Columns of samples, as they were stored; -1 = not measured, unit 0 = not named."""
 
     ts: Array
     step_s: Array
@@ -164,7 +168,7 @@ def device_of(batch: Batch, i: int, devices: Array, table: Array, at: Array) -> 
 
 @leaf
 def first_span(
-    batch: Batch, i: int, a: int, d: int, devices: Array, spans: Array, index: Array
+    batch: Batch, i: int, a: int, d: int, devices: Array, spans: Array, index: Array, no_run: int
 ) -> int:
     """Whom the sample speaks for: who holds its GPU by name, its run, or the node's sole run."""
     unit, run, ts = batch.unit[i], batch.run[i], batch.ts[i]
@@ -179,6 +183,6 @@ def first_span(
         found = _find(spans, index, unit ^ GPU, a, ts)
         if found >= 0:
             return found
-    if run != 0:
+    if run != no_run:
         return _find(spans, index, pair(batch.node[i], run) ^ RUN, a, ts)
     return _find(spans, index, batch.node[i] ^ NODE, a, ts)

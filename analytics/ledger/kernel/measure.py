@@ -19,8 +19,12 @@ from analytics.ledger.kernel.lookup import (
     F_LINK,
     F_SM,
     FULL,
+    M_LAST_TS,
+    M_LOOSE,
     M_NEXT,
+    M_NO_RUN,
     M_OUT,
+    M_SINCE,
     M_SORTED,
     NEVER,
     S_KEY,
@@ -46,11 +50,14 @@ from analytics.ledger.kernel.lookup import (
     device_of,
     first_span,
 )
-from analytics.ledger.kernel.state import Array
+from analytics.ledger.kernel.state import NO_JOB, Array
+
+HOUR_US = 3_600_000_000
 
 
 class Tables(NamedTuple):
-    """What the loop works in: spans and their index, devices and theirs, room for rows."""
+    """What the loop works in: spans and their index, devices and theirs, room for rows, idle
+    floors, and how many samples bear on each hour."""
 
     spans: Array
     index: Array
@@ -58,6 +65,7 @@ class Tables(NamedTuple):
     table: Array
     out: Array
     floors: Array
+    hours: Array
 
 
 @leaf
@@ -154,7 +162,8 @@ def _traffic(batch: Batch, i: int, d: int, devices: Array) -> int:
 def measure(batch: Batch, tables: Tables, at: Array) -> int:
     """Read on from ``at[M_NEXT]``; why it stopped: DONE, BACKWARD (a device's time did not rise),
     CROWDED (no room for another device) or FULL (no room in ``out``)."""
-    devices, spans = tables.devices, tables.spans
+    devices, spans, hours = tables.devices, tables.spans, tables.hours
+    no_run, ticked, began, ends, begins = at[M_NO_RUN], NEVER, NEVER, NO_JOB, NO_JOB
     while at[M_NEXT] < batch.ts.shape[0]:
         i = at[M_NEXT]
         if tables.out.shape[0] - at[M_OUT] <= spans.shape[0]:
@@ -164,6 +173,17 @@ def measure(batch: Batch, tables: Tables, at: Array) -> int:
             return CROWDED
         ts, before = batch.ts[i], devices[d, V_BEFORE]
         at[M_NEXT] = i + 1
+        reach = 2 * np.int64(batch.step_s[i] * 1e6 + 0.5)
+        if ts != ticked or ts - reach != began:
+            ticked, began = ts, ts - reach
+            ends = (ts - 1 - at[M_SINCE]) // HOUR_US if ts <= at[M_LAST_TS] else NO_JOB
+            begins = (began - at[M_SINCE]) // HOUR_US if ts <= at[M_LAST_TS] else NO_JOB
+        if 0 <= ends < hours.shape[0]:
+            hours[ends] += 1
+        if begins != ends and 0 <= begins < hours.shape[0]:
+            hours[begins] += 1
+        if batch.run[i] == no_run and (batch.util[i] > 0 or batch.processes[i] > 0):
+            at[M_LOOSE] = 1
         if ts <= before:
             if not at[M_SORTED]:
                 return BACKWARD
@@ -172,12 +192,12 @@ def measure(batch: Batch, tables: Tables, at: Array) -> int:
         traffic = _traffic(batch, i, d, devices)
         if not 0 <= batch.util[i] <= 1:
             continue
-        a = max(before, ts - 2 * np.int64(batch.step_s[i] * 1e6 + 0.5))
+        a = max(before, ts - reach)
         known = devices[d, V_SPAN] >= 0 and batch.run[i] == devices[d, V_RUN]
         if known and devices[d, V_T0] <= a and ts <= devices[d, V_T1]:
             _speak(batch, i, d, ts - a, (traffic, before), devices, tables.floors)
             continue
-        s = first_span(batch, i, a, d, devices, spans, tables.index)
+        s = first_span(batch, i, a, d, devices, spans, tables.index, no_run)
         if s >= 0:
             devices[d, V_RUN] = batch.run[i]
             _spread(batch, i, d, (s, a, traffic, before), tables, at)

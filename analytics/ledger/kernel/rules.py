@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from analytics.ledger.kernel.changed import mark, set_usable
 from analytics.ledger.kernel.compiled import leaf
 from analytics.ledger.kernel.state import (
     A_COVER,
+    A_DIRTY,
     A_PREFIX,
     BASE,
     C_CPU,
@@ -29,7 +31,6 @@ from analytics.ledger.kernel.state import (
     N_COVERED,
     N_CPU,
     N_CPU_TOTAL,
-    N_DIRTY,
     N_DRAINED,
     N_FAILED,
     N_FREE,
@@ -51,6 +52,7 @@ from analytics.ledger.kernel.state import (
     P_ROGUE,
     P_USABLE,
     STANDING,
+    T_DIRTY,
     UNLIMITED,
     ZERO,
     Array,
@@ -127,16 +129,17 @@ def first_rules(nodes: Array, pools: Array, kept: Array, base: Array, n: int, co
 
 
 @leaf
-def headroom(nodes: Array, pools: Array, at: Array, wanted: int) -> None:
+def headroom(world: World, wanted: int) -> None:
     """Free GPUs on the lowest node names are kept empty, as many as the operator wants and there
     are; nodes on which that changes are dirty."""
+    pools, at = world.pools, world.at
     p = 0
     while p < pools.shape[1] and (wanted > 0 or p < at[A_PREFIX]):
         taken = min(wanted, pools[P_OPEN, p])
         wanted -= taken
         if pools[P_EXTRA, p] != taken:
             pools[P_EXTRA, p] = taken
-            nodes[N_DIRTY, pools[P_NODE, p]] = 1
+            mark(world, pools[P_NODE, p])
         p += 1
     at[A_PREFIX] = p
 
@@ -162,7 +165,7 @@ def by_profile(world: World, n: int, row: int) -> None:
         for group in range(world.allowed.shape[0]):
             if world.allowed[group, p]:
                 world.totals[STANDING, group] += take - pools[P_USABLE, p]
-        pools[P_USABLE, p] = take
+        set_usable(world, p, take)
         base[p, NEW, C_CPU] = there - take if cpu_binds else 0
         base[p, NEW, C_MEM] = 0 if cpu_binds else there - take
         take = min(low, there)
@@ -176,13 +179,11 @@ def by_profile(world: World, n: int, row: int) -> None:
 @leaf
 def rebase(world: World, row: int) -> None:
     """Judge the nodes that changed by every rule up to the demand profile."""
-    nodes, at = world.nodes, world.at
-    for n in range(nodes.shape[1]):
-        if nodes[N_DIRTY, n]:
-            first_rules(nodes, world.pools, world.kept, world.base, n, at[A_COVER])
+    nodes, at, dirty = world.nodes, world.at, world.lists[T_DIRTY]
+    for k in range(at[A_DIRTY]):
+        first_rules(nodes, world.pools, world.kept, world.base, dirty[k], at[A_COVER])
     wanted = world.demand[row, D_HEADROOM]
     if wanted > 0 or at[A_PREFIX] > 0:
-        headroom(nodes, world.pools, at, wanted)
-    for n in range(nodes.shape[1]):
-        if nodes[N_DIRTY, n]:
-            by_profile(world, n, row)
+        headroom(world, wanted)
+    for k in range(at[A_DIRTY]):
+        by_profile(world, dirty[k], row)

@@ -73,9 +73,14 @@ BLOCK = 64
 # Places of `at`, the loop's own counters.
 (
     A_NEXT, A_WAITING, A_COVER, A_PASS, A_ROW, A_SLOT, A_HEAD, A_FIRST, A_LINE, A_PREFIX, A_STAMP,
-    A_UNCLAIMED,
-) = range(12)  # fmt: skip
-AT = 12
+    A_UNCLAIMED, A_DIRTY, A_CLAIMED, A_BEFORE, A_USABLE, A_RESHAPED,
+) = range(17)  # fmt: skip
+AT = 17
+
+# Rows of `lists`, as long as A_DIRTY and so on say: nodes that changed, pools with claims now and
+# before, pools with usable GPUs in order of name.
+T_DIRTY, T_CLAIMED, T_BEFORE, T_USABLE = range(4)
+LISTS = 4
 
 # Rows of `counts` (per domain) and of `totals` (per group of jobs).
 FULL, REST, READY_FULL, READY_REST = range(4)
@@ -116,6 +121,7 @@ class World(NamedTuple):
     totals: Array
     bucket: Array
     tried: Array
+    lists: Array
     targets: Array
     bounds: Array
     at: Array

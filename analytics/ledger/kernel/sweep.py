@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from analytics.ledger.kernel.changed import mark
 from analytics.ledger.kernel.compiled import driver, leaf
 from analytics.ledger.kernel.fill import fill
 from analytics.ledger.kernel.line import drop_job, placeable, put_job
 from analytics.ledger.kernel.posting import close, spill
 from analytics.ledger.kernel.rules import rebase
 from analytics.ledger.kernel.state import (
+    A_BEFORE,
+    A_CLAIMED,
     A_COVER,
+    A_DIRTY,
     A_NEXT,
     A_PASS,
+    A_RESHAPED,
     A_ROW,
     A_SLOT,
     A_WAITING,
@@ -47,6 +52,8 @@ from analytics.ledger.kernel.state import (
     N_FAILED,
     N_MEM,
     N_MEM_TOTAL,
+    N_POOL_HI,
+    N_POOL_LO,
     NEW,
     OLD,
     OPEN,
@@ -66,6 +73,9 @@ from analytics.ledger.kernel.state import (
     RESERVED,
     ROGUE,
     RUNS,
+    T_BEFORE,
+    T_CLAIMED,
+    T_DIRTY,
     Array,
     World,
 )
@@ -107,7 +117,7 @@ def _on_node(world: World, kind: int, i: int, val: int) -> None:
             kept[K_ACTIVE, i] += val
         else:
             kept[K_USED, i] += val
-    nodes[N_DIRTY, n] = 1
+    mark(world, n)
 
 
 @leaf
@@ -145,21 +155,34 @@ def _take_in(world: World, e: int) -> None:
         else:
             at[A_ROW] = i
         for n in range(nodes.shape[1]):
-            nodes[N_DIRTY, n] = 1
+            mark(world, n)
     else:
         _on_node(world, kind, i, val)
         if kind == INSTALLED or kind == CPU_TOTAL or kind == MEM_TOTAL:
-            for j in range(world.jobs.shape[1]):
-                world.jobs[J_PLACEABLE, j] = -1
+            at[A_RESHAPED] = 1
+
+
+@leaf
+def _forget(world: World) -> None:
+    """Which jobs the empty cluster could take is not known any more."""
+    for j in range(world.jobs.shape[1]):
+        world.jobs[J_PLACEABLE, j] = -1
+    for shape in range(world.tried.shape[1]):
+        world.tried[2, shape] = -1
+    world.at[A_RESHAPED] = 0
 
 
 @leaf
 def _judge(world: World, t: int) -> None:
     """What the queue makes of the GPUs that the base leaves."""
-    pools, at = world.pools, world.at
-    for p in range(pools.shape[1]):
-        pools[P_CLAIMS, p] = 0
+    pools, at, lists = world.pools, world.at, world.lists
+    for k in range(at[A_CLAIMED]):
+        lists[T_BEFORE, k] = lists[T_CLAIMED, k]
+        pools[P_CLAIMS, lists[T_CLAIMED, k]] = 0
+    at[A_BEFORE], at[A_CLAIMED] = at[A_CLAIMED], 0
     at[A_PASS] += 1
+    if at[A_RESHAPED]:
+        _forget(world)
     if at[A_WAITING] > 0:
         placeable(world, at[A_WAITING])
         walk(world, t, world.demand[at[A_ROW], D_PASS])
@@ -190,11 +213,34 @@ def _turn(world: World, p: int) -> None:
             claims[OLD, p, place, column] = claims[NEW, p, place, column]
 
 
+@leaf
+def _post(world: World, t: int, out: Array, n: int) -> int:
+    """Close the pools that are not what they were; the new number of causes."""
+    nodes, at, lists = world.nodes, world.at, world.lists
+    for k in range(at[A_DIRTY]):
+        m = lists[T_DIRTY, k]
+        for p in range(nodes[N_POOL_LO, m], nodes[N_POOL_HI, m]):
+            n = close(world, p, t, out, n)
+            _turn(world, p)
+    for k in range(at[A_BEFORE] + at[A_CLAIMED]):
+        before = k < at[A_BEFORE]
+        p = lists[T_BEFORE, k] if before else lists[T_CLAIMED, k - at[A_BEFORE]]
+        if _differ(world, p):
+            n = close(world, p, t, out, n)
+            _turn(world, p)
+    for k in range(at[A_DIRTY]):
+        m = lists[T_DIRTY, k]
+        nodes[N_EPOCH, m] += 1
+        nodes[N_DIRTY, m] = 0
+    at[A_DIRTY] = 0
+    return n
+
+
 @driver
 def advance(world: World, out: Array) -> int:
     """Go on until the last slice ends or ``out`` is nearly full; the number of causes in it."""
     at, events, bounds = world.at, world.events, world.bounds
-    nodes, pools = world.nodes, world.pools
+    pools = world.pools
     most = pools.shape[1] * (OPEN + world.claims.shape[2] + 2)
     n, last = at[A_NEXT] * 0, bounds.shape[0] - 1
     while at[A_SLOT] < last and n + most <= out.shape[0]:
@@ -213,13 +259,7 @@ def advance(world: World, out: Array) -> int:
         at[A_NEXT] = e
         rebase(world, at[A_ROW])
         _judge(world, t)
-        for p in range(pools.shape[1]):
-            if nodes[N_DIRTY, pools[P_NODE, p]] or _differ(world, p):
-                n = close(world, p, t, out, n)
-                _turn(world, p)
-        for m in range(nodes.shape[1]):
-            nodes[N_EPOCH, m] += nodes[N_DIRTY, m]
-            nodes[N_DIRTY, m] = 0
+        n = _post(world, t, out, n)
     return int(n)
 
 

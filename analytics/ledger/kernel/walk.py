@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analytics.ledger.kernel.changed import new_claim
 from analytics.ledger.kernel.compiled import leaf
 from analytics.ledger.kernel.line import ALL, NOT_CPU, NOT_HOST, NOT_MEM, NOT_TOPOLOGY, fits
 from analytics.ledger.kernel.state import (
@@ -10,6 +11,7 @@ from analytics.ledger.kernel.state import (
     A_LINE,
     A_PASS,
     A_UNCLAIMED,
+    A_USABLE,
     A_WAITING,
     C_CPU_REQUEST,
     C_GANG,
@@ -33,12 +35,12 @@ from analytics.ledger.kernel.state import (
     N_FREE,
     NEW,
     NOW,
-    P_CLAIMS,
     P_LEFT,
     P_NODE,
     P_ORDER,
     P_USABLE,
     STANDING,
+    T_USABLE,
     UNCLAIMED,
     ZERO,
     World,
@@ -84,11 +86,10 @@ def _claim(world: World, j: int, code: int, ripe: int) -> None:
         take = min(need, pools[P_LEFT, p])
         if take == 0 or not world.allowed[group, p]:
             continue
-        place = pools[P_CLAIMS, p]
+        place = new_claim(world, p)
         claims = world.claims
         claims[NEW, p, place, L_CODE], claims[NEW, p, place, L_GPUS] = code, take
         claims[NEW, p, place, L_JOB], claims[NEW, p, place, L_RIPE] = j, ripe
-        pools[P_CLAIMS, p] = place + 1
         pools[P_LEFT, p] -= take
         at[A_UNCLAIMED] -= take
         if waits:
@@ -109,21 +110,19 @@ def _line_up(world: World) -> None:
     pools, nodes, place, at = world.pools, world.nodes, world.bucket, world.at
     for k in range(place.shape[0]):
         place[k] = 0
-    n, total = ZERO, ZERO
-    for p in range(pools.shape[1]):
+    n, total, listed = at[A_USABLE], ZERO, world.lists[T_USABLE]
+    for k in range(n):
+        p = listed[k]
         usable = pools[P_USABLE, p]
         pools[P_LEFT, p], pools[P_LEFT + HERE, p] = usable, 0
-        if usable > 0:
-            place[nodes[N_FREE, pools[P_NODE, p]] + 1] += 1
-            total += usable
-            n += 1
+        place[nodes[N_FREE, pools[P_NODE, p]] + 1] += 1
+        total += usable
     for k in range(1, place.shape[0]):
         place[k] += place[k - 1]
-    for p in range(pools.shape[1]):
-        if pools[P_USABLE, p] > 0:
-            free = nodes[N_FREE, pools[P_NODE, p]]
-            pools[P_ORDER, place[free]] = p
-            place[free] += 1
+    for k in range(n):
+        free = nodes[N_FREE, pools[P_NODE, listed[k]]]
+        pools[P_ORDER, place[free]] = listed[k]
+        place[free] += 1
     at[A_FIRST], at[A_LINE], at[A_UNCLAIMED] = 0, n, total
     for g in range(world.totals.shape[1]):
         world.totals[UNCLAIMED, g] = world.totals[STANDING, g]

@@ -23,6 +23,8 @@ def new_world(given: dict[str, Any], classes: int) -> k.World:
     groups, shapes = given["allowed"].shape[0], int(jobs[k.J_SHAPE].max(initial=0)) + 1
     per_node = np.bincount(node, minlength=1)
     bounds = given["bounds"]
+    at, lists = _zeros(k.AT), _zeros(k.LISTS, max(pools, count))
+    lists[k.T_DIRTY, :count], at[k.A_DIRTY] = np.arange(count), count
     return k.World(
         nodes=_nodes(node, given["kept"][k.K_NODE], count),
         pools=_pools(node, given["domain"], int(bounds[0])),
@@ -41,10 +43,11 @@ def new_world(given: dict[str, Any], classes: int) -> k.World:
         counts=_zeros(4, domains),
         totals=_zeros(2, groups),
         bucket=_zeros(int(per_node.max()) * given["widest"] + 2),
-        tried=_zeros(2, shapes) - 1,
+        tried=_zeros(3, shapes) - 1,
+        lists=lists,
         targets=given["targets"],
         bounds=bounds,
-        at=_zeros(k.AT),
+        at=at,
     )
 
 
