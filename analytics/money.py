@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from math import lcm
 
 SHOWN = Decimal("0.000001")
 """Money is shown to a millionth of its unit; parts of a total take the residue by largest
@@ -29,7 +30,10 @@ def _largest_remainder(scaled: Sequence[Fraction], whole: int) -> list[int]:
     """Integers that add up to ``whole``, each as near to its amount as that allows."""
     floors = [amount.numerator // amount.denominator for amount in scaled]
     residue = whole - sum(floors)
-    order = sorted(range(len(scaled)), key=lambda i: (floors[i] - scaled[i], i))
+    # Over one denominator the remainders are integers, which compare many times faster.
+    every = lcm(*(amount.denominator for amount in scaled))
+    rests = [a.numerator % a.denominator * (every // a.denominator) for a in scaled]
+    order = sorted(range(len(scaled)), key=lambda i: (-rests[i], i))
     rounds, rest = divmod(residue, len(scaled)) if scaled else (0, 0)
     extra = set(order[:rest])
     return [floor + rounds + (i in extra) for i, floor in enumerate(floors)]

@@ -126,6 +126,16 @@ def settings_at(work: Work, cluster: str, at: datetime) -> LedgerSettings:
     return LedgerSettings(**{row["key"]: _parse(row["key"], row["value"]) for row in rows})
 
 
+def setting_changes(work: Work, cluster: str) -> list[datetime]:
+    """The instants at which a setting of a cluster begins to hold."""
+    rows = work.rows(
+        "SELECT DISTINCT effective_from FROM ledger_setting WHERE cluster = ? OR cluster IS NULL "
+        "ORDER BY ALL",
+        [cluster],
+    )
+    return [row["effective_from"] for row in rows]
+
+
 def setting_rows(work: Work) -> list[dict[str, Any]]:
     """Everything that was set, by key and start."""
     return work.rows(

@@ -14,6 +14,8 @@ from analytics.org import WHOLE_PPM
 from analytics.reports.report import Row
 
 _HOUR = Fraction(1, 3_600_000_000 * WHOLE_PPM)
+_PER_HOUR = Decimal(3_600_000_000 * WHOLE_PPM)
+_CLASSES = tuple(name.value for name in LedgerClass)
 _PLACES = Decimal("0.000000001")
 
 
@@ -43,7 +45,7 @@ class Sum:
     @property
     def posted(self) -> int:
         """GPU time in all classes."""
-        return sum(self.time[name] for name in LedgerClass)
+        return sum(self.time[name] for name in _CLASSES)
 
 
 def figures(row: Sum, cost: Decimal) -> Row:
@@ -65,7 +67,7 @@ def figures(row: Sum, cost: Decimal) -> Row:
 
 def hours(amount: int) -> Decimal:
     """GPU-hours of micro-GPU-seconds x ppm, to nine decimals."""
-    return nine(amount * _HOUR)
+    return (Decimal(amount) / _PER_HOUR).quantize(_PLACES)
 
 
 def hours_parts(amounts: Sequence[int]) -> list[Decimal]:

@@ -73,13 +73,13 @@ def epochs(question: Question, changes: Sequence[datetime]) -> list[tuple[dateti
 def cells(
     work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: Source
 ) -> Iterator[Cell]:
-    """Sums of ``ledger_hour`` (or rows like it), one list of cells per epoch.
+    """Sums of ``ledger_hour`` (or rows like it), one list of cells per epoch; after `label_hours`.
 
     Raises ReportError for more than half a million cells.
     """
-    _calendar(work, question)
     org = OrgMap.load(work)
-    names = [column.value for column in _COLUMNS]
+    names, keys = [column.value for column in _COLUMNS], question.keys
+    classes = [(name.value, f"cost_{name.value}") for name in LedgerClass]
     for since, until in spans:
         _owners(work, org, question.org_at or since)
         inner = ", ".join(f"CAST(sum({name}) AS HUGEINT) AS {name}" for name in names)
@@ -87,44 +87,51 @@ def cells(
         money = ", ".join(f"sum({c.value} * ppm * micro) AS cost_{c.value}" for c in LedgerClass)
         sql = _sql(question, source.over(since, until).hours, inner, f"{outer}, {money}")
         rows = work.rows(sql, question.params(since, until))
-        if len(rows) > MOST_CELLS:
-            raise ReportError(
-                f"{len(rows)} groups: at most {MOST_CELLS} are reported; group by less or shorten "
-                "the window"
-            )
+        _refuse_more(rows)
         for row in rows:
             time = {name: row[name] for name in names if row[name]}
-            cost = {c.value: row[f"cost_{c.value}"] for c in LedgerClass if row[f"cost_{c.value}"]}
-            yield Cell(tuple(row[k] for k in question.keys), row["currency"], since, time, cost)
+            cost = {name: row[column] for name, column in classes if row[column]}
+            yield Cell(tuple(row[k] for k in keys), row["currency"], since, time, cost)
 
 
 def cause_cells(
     work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: Source
 ) -> Iterator[Cell]:
     """Sums of ``ledger_cause``: per group of the run that caused or waited, columns
-    ``class/role``."""
-    _calendar(work, question)
-    org = OrgMap.load(work)
+    ``class/role``. Raises ReportError for more than half a million."""
+    org, keys = OrgMap.load(work), question.keys
     for since, until in spans:
         _owners(work, org, question.org_at or since)
         inner = "CAST(sum(gpu_us) AS HUGEINT) AS gpu_us"
         outer = "class, role, rule, sum(gpu_us * ppm) AS gpu_us, sum(gpu_us * ppm * micro) AS cost"
         causes = source.over(since, until).causes
         sql = _sql(question, causes, inner, outer, extra=("class", "role", "rule"))
-        for row in work.rows(sql, question.params(since, until)):
+        rows = work.rows(sql, question.params(since, until))
+        _refuse_more(rows)
+        for row in rows:
             name = f"{row['class']}/{row['role']}/{row['rule']}"
             cost = {} if row["cost"] is None else {name: row["cost"]}
-            keys = tuple(row[k] for k in question.keys)
-            yield Cell(keys, row["currency"], since, {name: row["gpu_us"]}, cost)
+            place = tuple(row[k] for k in keys)
+            yield Cell(place, row["currency"], since, {name: row["gpu_us"]}, cost)
 
 
-def _calendar(work: Work, question: Question) -> None:
+def _refuse_more(rows: list[dict[str, Any]]) -> None:
+    if len(rows) > MOST_CELLS:
+        raise ReportError(
+            f"more than {MOST_CELLS} groups: at most so many are reported; group by less or "
+            "shorten the window"
+        )
+
+
+def label_hours(work: Work, question: Question) -> None:
+    """Say what the window's hours are called in the report's calendar, for `cells` and
+    `cause_cells`."""
     keys = [key for key in question.keys if key in TIME_KEYS]
-    work.execute("DROP TABLE IF EXISTS report_calendar")
-    if keys:
-        columns = ", ".join(f"label_{key} VARCHAR" for key in keys)
-        work.execute(f"CREATE TEMP TABLE report_calendar (starts TIMESTAMP, {columns})")
-        work.append("report_calendar", hour_labels(question.window, keys))
+    if not keys:
+        return
+    columns = ", ".join(f"label_{key} VARCHAR" for key in keys)
+    work.execute(f"CREATE OR REPLACE TEMP TABLE report_calendar (starts TIMESTAMP, {columns})")
+    work.append("report_calendar", hour_labels(question.window, keys))
 
 
 def _owners(work: Work, org: OrgMap, at: datetime) -> None:
@@ -168,7 +175,7 @@ def _sql(
         "named AS (SELECT summed.*, price.currency, "
         "CAST(price.amount * 1000000 AS HUGEINT) AS micro, "
         f"{ppm} AS ppm {named} FROM summed LEFT JOIN price USING (price_key) {' '.join(joins)}) "
-        f"SELECT {shown}, {outer} FROM named GROUP BY {last} ORDER BY ALL"
+        f"SELECT {shown}, {outer} FROM named GROUP BY {last} ORDER BY ALL LIMIT {MOST_CELLS + 1}"
     )
 
 

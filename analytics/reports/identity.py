@@ -4,6 +4,7 @@ book."""
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Any
 from analytics.ledger.facts import inventory
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.pricing import PriceTimes
-from analytics.ledger.settings import settings_at
+from analytics.ledger.settings import setting_changes, settings_at
 from analytics.prices import KINDS
 from analytics.prices_in_force import in_force
 from analytics.reports.rates import Rates
@@ -103,13 +104,18 @@ def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
         )
     }
     versions = _versions(work, cluster)
+    changes = setting_changes(work, cluster)
+    purchases: dict[int, str] = {}
     pieces: list[tuple[datetime, datetime, tuple[str, int | None], datetime | None]] = []
     day = window.since.replace(hour=0, minute=0, second=0, microsecond=0)
     while day < window.until:
         since, until = max(day, window.since), min(day + _DAY, window.until)
         at = closed.get(day.date())
         version = None if at is None else sum(t <= at for t in versions)
-        regime = (settings_at(work, cluster, day).purchase_type, version)
+        place = bisect_right(changes, day)
+        if place not in purchases:
+            purchases[place] = settings_at(work, cluster, day).purchase_type
+        regime = (purchases[place], version)
         if pieces and pieces[-1][2] == regime:
             pieces[-1] = (pieces[-1][0], until, regime, at)
         else:

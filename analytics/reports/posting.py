@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 
 from analytics.ledger.classes import STRANDED, LedgerClass, Overlay
@@ -40,13 +41,24 @@ class Books:
     currency: str | None
     sums: dict[Key, Sum] = field(default_factory=lambda: defaultdict(Sum))
     pool: Pool = field(default_factory=Pool)
+    _units: dict[tuple[Key, str, datetime], int] = field(default_factory=lambda: defaultdict(int))
+    _places: tuple[tuple[int, bool], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Where in a cell's keys each of the report's is (-1: it is the class), and whether it
+        names a holder."""
+        keys = self.question.keys
+        self._places = tuple(
+            (-1 if name == CLASS_KEY else keys.index(name), name in HOLDER_KEYS)
+            for name in self.question.by
+        )
 
     def key(self, cell: Cell, name: str, *, platform: bool = False) -> Key:
         """The row of a cell's amount; what the platform pays has no holder."""
-        values = dict(zip(self.question.keys, cell.keys, strict=True))
+        values = cell.keys
         return tuple(
-            name if key == CLASS_KEY else None if platform and key in HOLDER_KEYS else values[key]
-            for key in self.question.by
+            name if at < 0 else None if platform and holder else values[at]
+            for at, holder in self._places
         )
 
     def post(self, cell: Cell, name: str, units: int, *, platform: bool = False) -> None:
@@ -57,17 +69,28 @@ class Books:
         if platform and spread is not None:
             self.pool.add(spread, key, cell, units)
             return
-        money = self.money(cell, units)
-        self.sums[key].cost += money
-        if spread is not None and not platform:
+        row = self.sums[key]
+        if spread is not None:
+            money = self.money(cell, units)
+            row.cost += money
             self.pool.weigh(spread, self._holder(key), money)
+        elif cell.currency is not None:
+            self._units[key, cell.currency, cell.at] += units
+
+    def settle(self) -> None:
+        """Turn what was posted as it stood in cells into money; once, after the last cell."""
+        for (key, currency, at), units in self._units.items():
+            self.sums[key].cost += self._worth(currency, at, units)
+        self._units.clear()
 
     def money(self, cell: Cell, amount: int) -> Fraction:
         """An amount as it stands in a cell, in the report's currency."""
-        if cell.currency is None or self.currency is None:
+        return Fraction(0) if cell.currency is None else self._worth(cell.currency, cell.at, amount)
+
+    def _worth(self, currency: str, at: datetime, amount: int) -> Fraction:
+        if self.currency is None:
             return Fraction(0)
-        rate = self.rates.rate(cell.currency, self.currency, cell.at)
-        return amount * PER_UNIT * rate / WHOLE_PPM
+        return amount * PER_UNIT * self.rates.rate(currency, self.currency, at) / WHOLE_PPM
 
     def spread_pool(self) -> None:
         """Post what is spread: to the holders of its day and cluster, or to the platform where
@@ -110,6 +133,7 @@ def fill(books: Books, have: Iterable[Cell], causes: Iterable[Cell]) -> None:
             books.post(cell, name, amount, platform=not own)
     for cell in causes:
         _charge(books, cell, books.pays.at(cell.at))
+    books.settle()
     books.spread_pool()
 
 
