@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from analytics.labels import kept
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.runs import Holder, Runs
+from analytics.org import label_keys
 from collector.store import Work
 
 _HOLDER = ("user_name", "account", "project", "queue", "qos", "labels")
@@ -50,10 +52,23 @@ class Keys:
         ask = [run_id for run_id in run_ids if run_id not in self._known]
         if ask:
             runs = self._run_keys(ask)
-            whose, of = self._runs.holders(ask)
+            whose, of = self._labelled(ask, *self._runs.holders(ask))
             holders = np.array(self._holder_keys(whose), np.int64)[of].tolist()
             self._known.update(zip(ask, zip(runs, holders, strict=True), strict=True))
         return np.array([self._known[run_id] for run_id in run_ids], np.int64).reshape(-1, 2)
+
+    def _labelled(
+        self, ask: list[str], whose: list[Holder], of: Array
+    ) -> tuple[list[Holder], Array]:
+        """Holders with the labels of their jobs that the org map is about, if it is about any."""
+        keys = label_keys(self._work)
+        if not keys:
+            return [(*holder, None) for holder in whose], of
+        rows = self._work.rows(_LABELS, [self._cluster])
+        labels = {row["run_id"]: kept(row["labels"], keys) for row in rows}
+        each = [(*whose[at], labels.get(name)) for name, at in zip(ask, of.tolist(), strict=True)]
+        found = {holder: place for place, holder in enumerate(dict.fromkeys(each))}
+        return list(found), np.array([found[holder] for holder in each], np.int64)
 
     def _run_keys(self, ask: list[str]) -> list[int]:
         # A table: a list of many names as a parameter takes longer than all the rest.
