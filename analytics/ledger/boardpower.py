@@ -24,9 +24,9 @@ def board_watts() -> dict[str, int]:
 
 def idle_floors(frame: Frame, ratio: float) -> Array:
     """Per pool ``ratio`` of its board's power in mW; 0 = the model's power is not known."""
-    floors = []
-    for _, model in frame.fleet.pools:
+    known, floors = board_watts(), {}
+    for model in {model for _, model in frame.fleet.pools}:
         names = frame.prices.names.candidates(model)
-        watts = next((board_watts()[name] for name in names if name in board_watts()), 0)
-        floors.append(round(watts * 1000 * ratio))
-    return np.array(floors, np.int64)
+        watts = next((known[name] for name in names if name in known), 0)
+        floors[model] = round(watts * 1000 * ratio)
+    return np.array([floors[model] for _, model in frame.fleet.pools], np.int64)

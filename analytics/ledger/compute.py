@@ -107,7 +107,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     recall(work, cluster, fleet, parts, gone)
     busy = held_rows(frame.held, parts, settings.hang_least_s * US)
     left, geometry = remainders(frame, broken.all, busy.shared)
-    _check(frame, busy, rest, left)
+    installed = _check(frame, busy, rest, left)
     boards = cut_up(frame)
     name_idle_boards(frame, rest, left, boards)
     idle = post_idle_memory(frame, rest, left, boards, sorted(gone))
@@ -123,7 +123,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
         conflicts=frame.held.conflicts,
         profiles=profiles,
         settings=settings,
-        installed_us=_installed_by_hour(fleet, bounds),
+        installed_us=_by_hour(installed, bounds),
         samples=_counted(parts.seen, since),
     )
 
@@ -190,8 +190,7 @@ def _sweep(
         "widest": max(gpus for timeline in fleet.installed for _, _, gpus in timeline),
         "targets": TARGETS, "bounds": frame.bounds,
     }  # fmt: skip
-    for event in pending.events:
-        out.at(*event)
+    out.steps(pending.events)
     world = new_world({**given, "events": out.arrays()}, WIDTH)
     found = sweep(world)
     return world.posts, found, pending
@@ -215,33 +214,37 @@ def _clipped(held: Held, since: int) -> Held:
 
 def _installed(fleet: Fleet, bounds: k.Array) -> k.Array:
     """Installed micro-GPU-seconds per pool and slot."""
-    edges = bounds.tolist()
-    table = np.zeros((len(fleet.pools), len(edges) - 1), np.int64)
-    for pool, timeline in enumerate(fleet.installed):
-        for t0, t1, gpus in clip(timeline, edges[0], edges[-1]):
-            _which, slot, begin, end = cut(np.array([t0]), np.array([t1]), bounds)
-            table[pool, slot] += gpus * (end - begin)
+    rows = [
+        (pool, *row) for pool, timeline in enumerate(fleet.installed)
+        for row in clip(timeline, int(bounds[0]), int(bounds[-1]))
+    ]  # fmt: skip
+    pool, t0, t1, gpus = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 4).T)
+    which, slot, begin, end = cut(t0, t1, bounds)
+    table = np.zeros((len(fleet.pools), bounds.shape[0] - 1), np.int64)
+    np.add.at(table, (pool[which], slot), gpus[which] * (end - begin))
     return table
 
 
-def _check(frame: Frame, busy: HeldRows, rest: k.Array, left: Left) -> None:
-    """The product's first promise, on every build."""
+def _check(frame: Frame, busy: HeldRows, rest: k.Array, left: Left) -> k.Array:
+    """The product's first promise, on every build; returns what is installed."""
     posted = rest[:, :, :CLASSES].sum(axis=2)
     np.add.at(posted, (busy.pool, busy.slot), busy.classes.sum(axis=1))
     for (pool, _, slot), classes in left.items():
         posted[pool, slot] += sum(classes.values())
-    wrong = np.argwhere(posted != _installed(frame.fleet, frame.bounds))
+    installed = _installed(frame.fleet, frame.bounds)
+    wrong = np.argwhere(posted != installed)
     if wrong.size or (rest < 0).any() or (busy.classes < 0).any():
         node = frame.fleet.pools[wrong[0][0]] if wrong.size else "?"
         raise LedgerError(
             f"cluster {frame.facts.cluster}: the ledger of {node} does not add up to what is "
             "installed; nothing was written. This is a fault of unstrand: please report it"
         )
+    return installed
 
 
-def _installed_by_hour(fleet: Fleet, bounds: k.Array) -> dict[int, int]:
+def _by_hour(installed: k.Array, bounds: k.Array) -> dict[int, int]:
     totals: dict[int, int] = {}
-    for slot, amount in enumerate(_installed(fleet, bounds).sum(axis=0).tolist()):
+    for slot, amount in enumerate(installed.sum(axis=0).tolist()):
         hour = int(bounds[slot]) // HOUR_US * HOUR_US
         totals[hour] = totals.get(hour, 0) + amount
     return totals

@@ -36,6 +36,13 @@ class EventList:
             if t1 < self.until:
                 self.rows.append((t1, kind, idx, -val))
 
+    def steps(self, rows: list[tuple[int, int, int, int]]) -> None:
+        """Rows of (instant, kind, idx, val)."""
+        table = np.array(rows, np.int64).reshape(-1, 4).T
+        table = table[:, table[0] < self.until]
+        table[0] = np.maximum(table[0], self.since)
+        self.many.append(table)
+
     def few(self, kind: int, rows: list[tuple[int, int, int]]) -> None:
         """Rows of (idx, t0, t1), one each."""
         for idx, t0, t1 in rows:

@@ -88,13 +88,18 @@ def _keys(frame: Frame, columns: PieceColumns) -> list[Array]:
 
 def _all_of_it(fleet: Fleet, columns: PieceColumns, per_gpu: int) -> Array:
     """Whether the run holds every GPU of the node, so that an untagged sample must be its own."""
-    sole = np.zeros(columns.pool.shape[0], np.bool_)
     alone = np.bincount(fleet.node_of, minlength=1)[np.array(fleet.node_of, np.int64)] == 1
     gpus = columns.units // per_gpu
     most = np.array([max((n for *_, n in t), default=0) for t in fleet.installed], np.int64)
     least = np.array([min((n for *_, n in t), default=0) for t in fleet.installed], np.int64)
     likely = alone[columns.pool] & (gpus >= least[columns.pool]) & (gpus <= most[columns.pool])
-    for place in np.flatnonzero(likely).tolist():
+    # Most pools are what they are all the time.
+    first = np.array([(t or [(0, 0, 0)])[0] for t in fleet.installed], np.int64).reshape(-1, 3)
+    once = np.array([len(t) == 1 for t in fleet.installed], np.bool_)[columns.pool]
+    t0, t1, there = first[columns.pool].T
+    sole: Array = likely & once & (t0 <= columns.t0) & (columns.t1 <= t1)
+    sole &= columns.units == there * per_gpu
+    for place in np.flatnonzero(likely & ~once).tolist():
         units, begin, end = columns.units[place], columns.t0[place], columns.t1[place]
         sole[place] = any(
             t0 <= begin and end <= t1 and units == n * per_gpu
