@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -42,13 +43,35 @@ def commitment_report(
         rows = [r for r in commitment_rows(work) if _bears(r, window, cluster)]
         unit = one_currency({r["currency"] for r in rows}, currency)
         cuts = {t for r in rows for t in rates.changes([r["currency"]], unit)}
-        used, paid = _used(work, asked, window, rows, cuts)
+        used, paid, _ = _used(work, asked, window, rows, cuts)
     return _finish(window, unit, rates, rows, (used, paid))
 
 
 def _bears(row: dict[str, Any], window: Window, cluster: str | None) -> bool:
     overlaps = row["effective_from"] < window.until and row["effective_to"] > window.since
     return overlaps and (cluster is None or row["cluster"] == cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """GPU time of a cluster's model over ``[t0, t1)`` (us) that one commitment pays for."""
+
+    cluster: str
+    gpu_model: str
+    t0: int
+    t1: int
+    gpu_us: int
+    commitment: dict[str, Any]
+
+
+def covers(store: Store, window: Window, cluster: str | None = None) -> list[Cover]:
+    """What commitments cover in the window, as `commitment_report` counts it."""
+    asked = asked_clusters(store, cluster)
+    with store.work() as work:
+        rates = Rates.load(work)
+        rows = [r for r in commitment_rows(work) if _bears(r, window, cluster)]
+        cuts = {t for r in rows for t in rates.changes([r["currency"]], None)}
+        return _used(work, asked, window, rows, cuts)[2] if rows else []
 
 
 Times = dict[str, dict[int, int]]
@@ -61,7 +84,7 @@ def _used(
     window: Window,
     rows: Sequence[dict[str, Any]],
     cuts: set[datetime],
-) -> tuple[Times, Times]:
+) -> tuple[Times, Times, list[Cover]]:
     names = ModelNames.load(work)
     lines = {name: list(_timeline(work, name, window)) for name in clusters}
     edges = {window.since_us, window.until_us} | {to_us(t) for t in cuts}
@@ -69,6 +92,7 @@ def _used(
     edges |= {t for line in lines.values() for _, t0, t1, _ in line for t in (t0, t1)}
     used: Times = defaultdict(dict)
     paid: Times = defaultdict(dict)
+    found: list[Cover] = []
     order = sorted(rows, key=lambda r: (r["cluster"] is None, r["effective_from"],
                                         r["commitment_id"]))  # fmt: skip
     inside = sorted(t for t in edges if window.since_us <= t <= window.until_us)
@@ -81,9 +105,10 @@ def _used(
         for row in order:
             if to_us(row["effective_from"]) <= a and b <= to_us(row["effective_to"]):
                 taken = _take(row, left, names)
-                used[row["commitment_id"]][a] = taken * (b - a)
+                found += [Cover(*place, a, b, gpus * (b - a), row) for place, gpus in taken]
+                used[row["commitment_id"]][a] = sum(gpus for _, gpus in taken) * (b - a)
                 paid[row["commitment_id"]][a] = row["gpus"] * (b - a)
-    return used, paid
+    return used, paid, found
 
 
 def _timeline(work: Work, cluster: str, window: Window) -> Iterator[tuple[str, int, int, int]]:
@@ -93,14 +118,18 @@ def _timeline(work: Work, cluster: str, window: Window) -> Iterator[tuple[str, i
             yield fleet.pools[pool][1], t0, t1, gpus
 
 
-def _take(row: dict[str, Any], left: dict[Place, int], names: ModelNames) -> int:
+def _take(
+    row: dict[str, Any], left: dict[Place, int], names: ModelNames
+) -> list[tuple[Place, int]]:
     """Cover installed GPUs with a commitment; what it covers is gone for the next."""
-    wanted, taken = normalised(row["gpu_model"]), 0
+    wanted, wish, taken = normalised(row["gpu_model"]), row["gpus"], []
     for place in sorted(left):
         fits = row["cluster"] in (None, place[0]) and wanted in names.candidates(place[1])
-        part = min(row["gpus"] - taken, left[place]) if fits else 0
-        left[place] -= part
-        taken += part
+        part = min(wish, left[place]) if fits else 0
+        if part:
+            left[place] -= part
+            wish -= part
+            taken.append((place, part))
     return taken
 
 

@@ -33,7 +33,7 @@ class Installed:
 
     gpu_us: int = 0
     unpriced_us: int = 0
-    cost: dict[tuple[str, datetime], int] = field(default_factory=dict)
+    cost: dict[tuple[str, datetime], int | Fraction] = field(default_factory=dict)
 
     def money(self, currency: str, rates: Rates) -> Fraction:
         """All of it in one currency."""

@@ -12,8 +12,9 @@ from analytics.months import Month
 from analytics.overhead import overhead_rows
 from analytics.reports.amounts import nine
 from analytics.reports.cells import Question, epochs
-from analytics.reports.commitments import commitment_report
+from analytics.reports.commitments import commitment_report, covers
 from analytics.reports.cost import asked_clusters, cost_report
+from analytics.reports.covered import Committed, replace_by_commitments
 from analytics.reports.identity import Installed, installed_by_model
 from analytics.reports.rates import Rates
 from analytics.reports.report import Report, Row
@@ -33,8 +34,9 @@ def recovery_report(
     """Per GPU model, then unused commitments, then overhead of the months that begin in the window.
 
     ``charged``: GPU time at the ledger's prices; ``recovered``: the part that teams pay;
-    ``platform``: the part that stays; ``actual``: installed GPU time at contracted, else amortized
-    prices; ``over_recovery``: recovered less actual, below 0 where teams pay less than it costs.
+    ``platform``: the part that stays; ``actual``: installed GPU time at the price of the
+    commitment that covers it, else at contracted, else amortized prices; ``over_recovery``:
+    recovered less actual, below 0 where teams pay less than it costs.
     A model without an actual price has none, and the total says so.
     """
     charged = cost_report(store, window, ("gpu_model", "team"), cluster=cluster, currency=currency)
@@ -45,12 +47,13 @@ def recovery_report(
         question = Question(window, (), cluster)
         spans = epochs(question, rates.changes(found, unit))
         real = installed_by_model(work, asked, window, spans, ACTUAL)
+        committed = replace_by_commitments(work, window, real, covers(store, window, cluster))
         overhead = [
             row for row in overhead_rows(work)
             if window.since <= Month.of(row["month"]).starts(window.time_zone) < window.until
             and cluster in (None, row["cluster"])
         ]  # fmt: skip
-    rows = _models(charged, real, unit, rates)
+    rows = _models(charged, (real, committed), unit, rates)
     commitments = commitment_report(store, window, cluster=cluster, currency=unit)
     if commitments.rows:
         unused = Fraction(commitments.total["unused_cost"])
@@ -74,8 +77,12 @@ def _row(item: str, gpu_hours: Decimal | None, exact: Exact) -> Row:
 
 
 def _models(
-    charged: Report, real: dict[tuple[str, str], Installed], unit: str | None, rates: Rates
+    charged: Report,
+    found: tuple[dict[tuple[str, str], Installed], dict[str, list[Committed]]],
+    unit: str | None,
+    rates: Rates,
 ) -> list[Row]:
+    real, committed = found
     whole: dict[str, Fraction] = defaultdict(Fraction)
     teams: dict[str, Fraction] = defaultdict(Fraction)
     for row in charged.rows:
@@ -88,6 +95,7 @@ def _models(
         known = unit is not None and not any(part.unpriced_us for part in parts)
         actual = (
             sum((part.money(unit, rates) for part in parts), Fraction(0))
+            + sum((part.money(unit, rates) for part in committed.get(model, ())), Fraction(0))
             if unit is not None and known
             else None
         )

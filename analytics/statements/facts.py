@@ -15,6 +15,7 @@ from analytics.money import shown_parts
 from analytics.months import Month
 from analytics.overhead import overhead_rows
 from analytics.reports.cost import asked_clusters, cost_report
+from analytics.reports.energy import energy_report
 from analytics.reports.rates import Rates
 from analytics.reports.report import Report, Row
 from analytics.reports.stranding import stranding_report
@@ -64,6 +65,7 @@ class MonthFacts:
     overhead: list[dict[str, Any]]
     """Rows of the month; ``coins`` is the amount in the statements' currency, ``held`` and
     ``cost`` what the rule weighs."""
+    energy: list[Row]
     entries: list[Adjustment]
     rates: Rates
     rules: Rules
@@ -93,6 +95,7 @@ def month_facts(store: Store, asked: Asked, now: datetime) -> MonthFacts:
         raise StatementError(
             f"nothing of {month} has a price, or nothing is installed: see price check"
         )
+    energy = energy_report(store, window, ("team",), cluster=cluster).rows
     with store.work() as work:
         clusters = asked_clusters(store, cluster)
         closed, days = _closed(work, clusters, window)
@@ -104,7 +107,7 @@ def month_facts(store: Store, asked: Asked, now: datetime) -> MonthFacts:
             users=cost("team", "user"), overhead=overhead_rows(work, month),
             stranding=stranding_report(store, window, ("team",), cluster=cluster,
                                        currency=teams.currency),
-            entries=adjustments(work, month=month), rates=Rates.load(work),
+            energy=energy, entries=adjustments(work, month=month), rates=Rates.load(work),
             rules=rules_in_force(work, window, cluster, teams.currency),
             remarks=_remarks(teams),
         )  # fmt: skip

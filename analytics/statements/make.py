@@ -16,7 +16,7 @@ from analytics.money import parts_of, shown_parts, split
 from analytics.org import folded
 from analytics.reports.report import Row
 from analytics.statements.facts import Asked, MonthFacts, Team, month_facts
-from analytics.statements.statement import Entry, Line, Share, Statement, Told
+from analytics.statements.statement import Energy, Entry, Line, Share, Statement, Told
 from collector.store import Store
 
 MOST_USERS = 20
@@ -96,8 +96,17 @@ def _statement(facts: MonthFacts, team: Team, now: datetime) -> Statement:
         unpriced_gpu_hours=_of(row, "unpriced_gpu_hours"), efficiency_ratio=_efficiency(row),
         coverage_ratio=None if row is None else row["coverage_ratio"],
         fleet_coverage_ratio=facts.teams.coverage_ratio, rules=facts.rules,
-        remarks=list(facts.remarks),
+        remarks=list(facts.remarks), energy=_energy(facts, team),
     )  # fmt: skip
+
+
+def _energy(facts: MonthFacts, team: Team) -> Energy | None:
+    """None where nothing of the team's was measured."""
+    row = next((row for row in facts.energy if row["team"] == team), None)
+    if row is None:
+        return None
+    observed = row["counter_ratio"] == 1
+    return Energy(row["energy_kwh"], row["carbon_g"], "observed" if observed else "modelled")
 
 
 def _of(row: Row | None, name: str) -> Decimal:

@@ -57,6 +57,36 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Energy:
+    """What the boards drew for the team, and its carbon. ``number`` is `observed` where a counter
+    measured all of it, else `modelled`; carbon, None without an intensity, always is."""
+
+    kwh: Decimal
+    carbon_g: Decimal | None
+    number: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A line whose amount an issue changed; None = the line was not there, or is not any more."""
+
+    section: str
+    item: str
+    before: Decimal | None
+    amount: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What a later version of a statement changes in the one before."""
+
+    version: int
+    statement_id: str
+    difference: Decimal
+    changes: list[Change]
+
+
+@dataclass(frozen=True, slots=True)
 class Payers:
     """A class, who pays for it, and since when; several rows where it changed within the month."""
 
@@ -114,6 +144,10 @@ class Statement:
     fleet_coverage_ratio: float | None
     rules: Rules
     remarks: list[str]
+    energy: Energy | None = None
+    version: int | None = None
+    """As it was issued, 1 first; None = a draft. Its id says nothing of versions."""
+    corrects: Correction | None = None
 
     @property
     def final(self) -> bool:
@@ -126,7 +160,7 @@ class Statement:
     def statement_id(self) -> str:
         """A hash of what it says: the same amounts under the same rules have the same id."""
         body = self.to_dict()
-        for name in ("made_at", "statement_id"):
+        for name in ("made_at", "statement_id", "version", "corrects"):
             body.pop(name, None)
         plain = json.dumps(body, sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.sha256(plain.encode()).hexdigest()[:12]

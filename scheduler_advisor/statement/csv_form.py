@@ -8,6 +8,7 @@ from decimal import Decimal
 from io import StringIO
 
 from analytics.statements import Statement
+from analytics.statements.statement import Correction, Energy
 
 COLUMNS = (
     "statement_id", "month", "team", "cluster", "section", "item", "gpu_hours", "amount",
@@ -29,7 +30,7 @@ def statement_csv(statement: Statement) -> str:
         statement.statement_id, str(statement.month), _plain(statement.team or ""),
         _plain(statement.cluster or ""),
     )  # fmt: skip
-    for section, item, hours, amount, charged, number, detail in _lines(statement):
+    for section, item, hours, amount, charged, number, detail in lines(statement):
         writer.writerow(
             (*same, section, _plain(item), _number(hours), _number(amount), statement.currency,
              "yes" if charged else "no", number, _plain(detail))
@@ -37,7 +38,7 @@ def statement_csv(statement: Statement) -> str:
     return text.getvalue()
 
 
-def _lines(s: Statement) -> Iterator[Cells]:
+def lines(s: Statement) -> Iterator[Cells]:
     for line in s.lines:
         yield "class", line.name, line.gpu_hours, line.amount, True, "observed", ""
     for share in s.overhead:
@@ -66,9 +67,30 @@ def _information(s: Statement) -> Iterator[Cells]:
     for name, told in (("stranded", s.stranded), ("waited", s.waited)):
         for row in told:
             yield name, row.name, row.gpu_hours, row.cost, False, "modelled", ""
+    yield from _energy(s.energy)
+    yield from _changes(s.corrects)
     if s.coverage_ratio is not None:
         detail = f"{s.coverage_ratio:.6f}"
         yield "coverage", "ratio", None, None, False, "observed", detail
+
+
+def _energy(energy: Energy | None) -> Iterator[Cells]:
+    if energy is not None:
+        yield "energy", "kWh", None, None, False, energy.number, f"{energy.kwh:f}"
+        if energy.carbon_g is not None:
+            yield "energy", "g CO2e", None, None, False, "modelled", f"{energy.carbon_g:f}"
+
+
+def _changes(c: Correction | None) -> Iterator[Cells]:
+    """Information: the lines above have the amounts as they are now."""
+    if c is None:
+        return
+    told = f"version {c.version} ({c.statement_id})"
+    for change in c.changes:
+        difference = (change.amount or Decimal(0)) - (change.before or Decimal(0))
+        item = f"{change.section}: {change.item}"
+        yield "correction", item, None, difference, False, "observed", told
+    yield "correction", "total", None, c.difference, False, "observed", told
 
 
 def _number(value: Decimal | None) -> str:

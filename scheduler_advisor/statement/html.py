@@ -7,7 +7,7 @@ from pathlib import Path
 from analytics.statements import Statement
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report.markup import Markup, tag
-from scheduler_advisor.statement import html_amounts, html_rules
+from scheduler_advisor.statement import html_amounts, html_issue, html_rules
 
 _STYLES = (
     Path(__file__).parents[1] / "report" / "style.css",
@@ -25,13 +25,15 @@ def statement_html(statement: Statement, language: str = "en") -> str:
         _header(statement, words),
         tag("h1", words.say("statement.heading", team=name, month=month)),
         _state(statement, words),
+        html_issue.correction(statement, words),
         html_amounts.tiles(statement, words),
         html_amounts.charged(statement, words),
         html_amounts.breakdown(statement, words),
         html_amounts.information(statement, words),
+        html_issue.energy(statement, words),
         html_rules.rules(statement, words),
         html_rules.dispute(statement, words),
-        tag("footer", tag("p", words.say("statement.footer", id=statement.statement_id))),
+        tag("footer", tag("p", words.say("statement.footer", id=_number(statement)))),
     )
     head = tag(
         "head",
@@ -42,6 +44,12 @@ def statement_html(statement: Statement, language: str = "en") -> str:
     )
     page = tag("html", head, tag("body", body), lang=language)
     return f"<!doctype html>{page}\n"
+
+
+def _number(statement: Statement) -> str:
+    """The id, with the version where it was issued."""
+    version = "" if statement.version is None else f" v{statement.version}"
+    return f"{statement.statement_id}{version}"
 
 
 def team_name(statement: Statement, words: Words) -> str:

@@ -147,3 +147,31 @@ def test_a_broken_commitment_names_the_line(line, word):
 def test_a_broken_overhead_names_the_line(line, word):
     with pytest.raises(InvoiceError, match=rf"o.csv line 2: .*{word}"):
         read_overhead(f"month,name,amount,currency,rule\n{line}\n", "o.csv")
+
+
+def test_a_commitments_price_replaces_the_contracted_one_of_what_it_covers(day):
+    rates(day, contracted="3.00")
+    day.built()
+    commit(day, 6, "2.00", until=24)
+    model, unused = recovery_report(day.store, day.window).rows[:2]
+    # 8 GPUs for 12 h and 4 for 12 h: 6 and then 4 of them at 2.00, two at 3.00 for 12 h.
+    assert model["actual_cost"] == 12 * (6 * 2 + 2 * 3) + 12 * 4 * 2
+    assert (unused["item"], unused["actual_cost"]) == ("unused commitments", 12 * 2 * 2)
+    assert model["charged_cost"] == 3 * 144
+
+
+def test_what_commitments_cover_needs_no_other_price(day):
+    rates(day, internal="5.00")
+    day.built()
+    commit(day, 8, "2.00")
+    (model, *_) = recovery_report(day.store, day.window).rows
+    assert model["actual_cost"] == 144 * 2
+    assert model["over_recovery_cost"] == 48 * 5 - 288
+
+
+def test_a_price_that_changes_under_a_commitment_is_taken_out_as_it_was(day):
+    day.price("4.00", until=6).price("2.00", since=6).built()
+    commit(day, 4, "1.00", since=3, until=9)
+    (model, *_) = recovery_report(day.store, day.window).rows
+    whole = 8 * 6 * 4 + 8 * 6 * 2 + 4 * 12 * 2
+    assert model["actual_cost"] == whole - 4 * 3 * 4 - 4 * 3 * 2 + 4 * 6 * 1

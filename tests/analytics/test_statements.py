@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from analytics.adjustments import Adjustment, decide, put_adjustment
+from analytics.carbon import load_intensities, read_intensities
 from analytics.currency_rates import CurrencyRate, load_rates
 from analytics.errors import PriceError, ReportError, StatementError, WindowError
 from analytics.ledger import ensure_built
@@ -18,6 +19,14 @@ from analytics.overhead import Overhead, load_overhead
 from analytics.prices import Price, load_prices
 from analytics.reports import cost_report
 from analytics.statements import Asked, statement_of, statements
+from analytics.statements.issue import (
+    issue_rows,
+    issued_document,
+    issued_file,
+    next_version,
+    put_issue,
+)
+from analytics.statements.statement import Change
 from analytics.who_pays import Unallocated, put_unallocated
 from analytics.window import EPOCH
 
@@ -244,3 +253,121 @@ def test_the_rules_that_changed_within_the_month_are_told_with_their_dates(site3
     assert {row["gpu_model"] for row in a.rules.prices} == {"h100", "t4"}
     assert a.rules.price_kinds == ["contracted"]
     assert a.rules.price_book is not None
+
+
+@pytest.fixture
+def closed_month(site):
+    """A month of one GPU for a day, every day of it closed."""
+    site.hours = 24
+    site.node(gpus=1, until=24).known().price("1.00").team("A", account="lab")
+    site.run(gpus=1, util=0.5)
+    site.built()
+    days = [OCTOBER.first + timedelta(days=nth) for nth in range(31)]
+    hashes = ("ledger_hash", "price_hash", "org_hash", "rules_version")
+    row = {"cluster": "c", "closed_at": NOW, "closed_by": "ada", "coverage_ratio": Decimal(1)}
+    row |= dict.fromkeys(hashes, "x")
+    with site.store.work() as work:
+        work.append("closed_day", {"day": days} | {k: [v] * 31 for k, v in row.items()})
+    return site
+
+
+def cells_of(statement):
+    paid = (True, "observed", "")
+    cells = [("class", x.name, x.gpu_hours, x.amount, *paid) for x in statement.lines]
+    entries = [(e.adjustment.adjustment_id, e.amount) for e in statement.adjustments]
+    return cells + [("adjustment", name, None, amount, *paid) for name, amount in entries]
+
+
+def issue(site, statement):
+    """Issue it; the statement as it was frozen, or None where nothing changed."""
+    with site.store.work() as work, work.transaction():
+        version = next_version(work, statement, cells_of(statement))
+        if version is not None:
+            files = {("html", "en"): b"<html>", ("csv", None): b"a,b"}
+            put_issue(work, version, cells_of(version), files, at=NOW, actor="ada")
+    return version
+
+
+def test_an_issued_statement_is_rows_and_the_same_bytes_for_ever(closed_month):
+    first = issue(closed_month, bills(closed_month)[0])
+    assert (first.version, first.corrects) == (1, None)
+    with closed_month.store.work() as work:
+        (row,) = issue_rows(work, OCTOBER)
+        document = issued_document(work, row["issue_id"])
+        lines = work.rows("SELECT section, item, gpu_hours, amount FROM statement_line "
+                          "WHERE charged AND amount > 0 ORDER BY place")  # fmt: skip
+    assert (row["team"], row["version"], row["total"]) == ("A", 1, Decimal("24.00"))
+    assert row["price_book"] == first.rules.price_book
+    assert row["org_version"] == first.rules.org_version
+    assert row["demand_profiles"] == first.rules.demand_profiles
+    assert row["rules_version"] == first.rules.rules_version
+    assert [(line["item"], line["gpu_hours"], line["amount"]) for line in lines] == [
+        ("used", 12, 12), ("allocated_idle", 12, 12)
+    ]  # fmt: skip
+    assert issue(closed_month, bills(closed_month)[0]) is None, "it says the same"
+    adjust(closed_month, "A", "-5")
+    issue(closed_month, bills(closed_month)[0])
+    with closed_month.store.work() as work:
+        assert issued_document(work, row["issue_id"]) == document
+        assert issued_file(work, row["issue_id"], "html", "en") == b"<html>"
+        assert issued_file(work, row["issue_id"], "csv", "ko") == b"a,b", "it has no language"
+        with pytest.raises(StatementError, match="not issued as html in 'ko'"):
+            issued_file(work, row["issue_id"], "html", "ko")
+        work.execute("UPDATE statement_issue SET document = document || ' '")
+        with pytest.raises(StatementError, match="not those that were issued"):
+            issued_document(work, row["issue_id"])
+
+
+def test_what_comes_later_is_the_next_version_with_the_difference(closed_month):
+    first = issue(closed_month, bills(closed_month)[0])
+    adjust(closed_month, "A", "-5.25")
+    second = issue(closed_month, bills(closed_month)[0])
+    assert (second.version, second.total) == (2, Decimal("18.75"))
+    c = second.corrects
+    assert (c.version, c.statement_id, c.difference) == (1, first.statement_id, Decimal("-5.25"))
+    assert c.changes == [Change("adjustment", "A-0001", None, Decimal("-5.25"))]
+    # A late sample turns an hour of idle into use: same money, other lines.
+    since = closed_month.window.since
+    with closed_month.store.work() as work:
+        work.execute("UPDATE sample SET util_ratio = 1 WHERE ts <= ?", [since + timedelta(hours=1)])
+        work.execute("DELETE FROM ledger_build WHERE hour = ?", [since])
+    ensure_built(closed_month.store, closed_month.window)
+    third = issue(closed_month, bills(closed_month)[0])
+    assert (third.version, third.corrects.version, third.corrects.difference) == (3, 2, 0)
+    assert [(x.item, x.before, x.amount) for x in third.corrects.changes] == [
+        ("allocated_idle", 12, Decimal("11.5")), ("used", 12, Decimal("12.5"))
+    ]  # fmt: skip
+    with closed_month.store.work() as work:
+        assert [row["version"] for row in issue_rows(work, OCTOBER, "A")] == [1, 2, 3]
+
+
+def test_a_provisional_statement_is_not_issued(site3):
+    with site3.store.work() as work, pytest.raises(StatementError, match="0 of 31 days are closed"):
+        next_version(work, bills(site3)[0], [])
+
+
+def test_a_version_that_somebody_else_issued_meanwhile_is_refused(closed_month):
+    statement = bills(closed_month)[0]
+    with closed_month.store.work() as work:
+        version = next_version(work, statement, cells_of(statement))
+    issue(closed_month, statement)
+    with closed_month.store.work() as work, pytest.raises(StatementError, match="meanwhile"):
+        put_issue(work, version, [], {}, at=NOW, actor="bob")
+
+
+def test_energy_and_carbon_stand_on_the_statement_with_their_kind(closed_month):
+    sheet = "grams_per_kwh,pue,effective_from\n400,1.25,2026-01-01\n"
+    with closed_month.store.work() as work:
+        # 300 W all day, by the counter: 7.2 kWh, at 400 g and a PUE of 1.25.
+        since = closed_month.window.since
+        work.execute("UPDATE sample SET energy_mj = 3e5 * date_diff('second', ?, ts)", [since])
+        load_intensities(work, read_intensities(sheet, "c.csv"), at=NOW, actor="ada")
+    energy = bills(closed_month)[0].energy
+    # The first minute has no reading before it.
+    assert float(energy.kwh) == pytest.approx(7.2 * 1439 / 1440, abs=1e-3)
+    assert float(energy.carbon_g) == pytest.approx(3600 * 1439 / 1440, abs=1)
+    assert energy.number == "observed"
+
+
+def test_a_statement_without_measured_energy_says_nothing_of_it(closed_month):
+    assert bills(closed_month)[0].energy is None

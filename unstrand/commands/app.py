@@ -20,6 +20,7 @@ from unstrand.commands import (
     import_facts,
     import_trace,
     invoice,
+    issued,
     job,
     mark,
     measurements,
@@ -79,6 +80,7 @@ app.add_typer(adjust.adjust_app, name="adjust")
 app.add_typer(invoice.invoice_app, name="invoice")
 app.command("audit")(audit.audit)
 app.command("statement")(statement.statement)
+app.add_typer(issued.issued_app, name="issued")
 app.command("close")(close.close)
 app.add_typer(import_facts.import_app, name="import")
 import_facts.import_app.command("trace")(import_trace.trace)

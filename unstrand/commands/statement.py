@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unstrand.clock import utc_now
+from unstrand.commands import issued
+from unstrand.commands.issued import write_file
 from unstrand.commands.options import (
+    By,
     Cluster,
     Currency,
     Db,
@@ -22,7 +25,6 @@ from unstrand.commands.options import (
 )
 from unstrand.commands.progress import working
 from unstrand.commands.source import ask, opened, server_for
-from unstrand.errors import OutputError
 from unstrand.output import Format, print_document
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ def statement(
         Path, typer.Option("--out", metavar="DIR", help="Where the files go. Default: here.")
     ] = Path(),
     language: Annotated[str, typer.Option("--language", help="en or ko.")] = "en",
+    issue: Annotated[
+        bool, typer.Option("--issue", help="Freeze final statements; see unstrand issued.")
+    ] = False,
+    by: By = None,
     currency: Currency = None,
     time_zone: TimeZone = "UTC",
     cluster: Cluster = None,
@@ -55,6 +61,8 @@ def statement(
     All of a month's statements add up to the fleet's cost, to the cent.
 
     Example: `unstrand statement --team nlp --month 2026-10 --format html,pdf --out bills`
+
+    Example: `unstrand statement --all --month 2026-10 --issue`
     """
     if sum((team is not None, platform, every)) != 1:
         raise typer.BadParameter("name a --team, or say --platform or --all")
@@ -65,11 +73,15 @@ def statement(
         month=month, team=team, platform=platform, time_zone=time_zone, cluster=cluster,
         currency=currency, language=language, forms=listed(forms),
     )  # fmt: skip
+    if issue:
+        print_document({"rows": issued.issue(wish, by, db, server)},
+                       Format.JSON if as_json else Format.TABLE)  # fmt: skip
+        return
     address = server_for(db, server)
     found = _from_file(wish, db) if address is None else _from_service(wish, address)
     for one in found:
         for name, content in one.pop("files").items():
-            _write(out, name, base64.b64decode(content))
+            write_file(out, name, base64.b64decode(content))
     if as_json:
         body: dict[str, Any] = {"statements": found} if every else found[0]
         print_document({**body, "rows": []}, Format.JSON)
@@ -102,16 +114,6 @@ def _from_service(wish: StatementWish, address: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _write(folder: Path, name: str, content: bytes) -> None:
-    path = folder / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}") from error
-    typer.echo(path)
-
-
 def _rows(one: dict[str, Any]) -> list[dict[str, Any]]:
     """The lines that are paid."""
     lines = [
@@ -142,6 +144,18 @@ def _notes(one: dict[str, Any]) -> list[str]:
         f"state     {state}, {one['closed_days']} of {one['days']} days closed",
         f"coverage  {'not known' if coverage is None else f'{coverage:.2%}'} of GPU-time",
         f"prices    {one['rules']['price_book'] or 'none'}",
+        *_issued(one),
         *(f"pending   {a['adjustment_id']} {a['kind']} {a['amount']}" for a in one["pending"]),
         *(f"remark    {remark}" for remark in one["remarks"]),
+    ]
+
+
+def _issued(one: dict[str, Any]) -> list[str]:
+    last = one.get("issued")
+    if last is None:
+        return []
+    same = last["statement_id"] == one["statement_id"]
+    what = "this" if same else "since then it has changed; --issue makes the next version"
+    return [
+        f"issued    {last['issue_id']} version {last['version']} ({last['statement_id']}): {what}"
     ]

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import shutil
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import httpx
@@ -66,7 +66,7 @@ def test_statements_are_those_of_the_analytics(ask, store, site):
     wanted = statements(store, Asked(Month(2026, 10)), now=now)
     answer = ask("GET", "/statements", params=OCTOBER | {"forms": "csv"}).json()["statements"]
     assert [{**one, "files": {}} for one in answer] == [
-        {**statement.with_id(), "files": {}} for statement in wanted
+        {**statement.with_id(), "issued": None, "files": {}} for statement in wanted
     ]
     text = base64.b64decode(answer[0]["files"]["statement-language-2026-10.csv"]).decode()
     assert wanted[0].statement_id in text
@@ -144,6 +144,58 @@ def test_a_day_is_closed_and_then_refuses_rules_of_before(ask, site):
     assert (closed["day"], closed["cluster"]) == ("2026-10-20", "small")
     wish = {"class": "lost", "payer": "platform", "since": "2026-10-20"}
     assert "is closed" in str(ask("POST", "/who-pays", json=wish).json())
+
+
+@pytest.fixture
+def october_is_closed(store, site):
+    days = [datetime(2026, 10, day, tzinfo=UTC).date() for day in range(1, 32)]
+    same = {"cluster": site.CLUSTER, "closed_at": site.UNTIL, "closed_by": "ada",
+            "coverage_ratio": Decimal(1)}  # fmt: skip
+    hashes = ("ledger_hash", "price_hash", "org_hash", "rules_version")
+    same |= dict.fromkeys(hashes, "x")
+    with store.work() as work:
+        work.append("closed_day", {"day": days} | {k: [v] * 31 for k, v in same.items()})
+
+
+def test_statements_are_issued_listed_and_given_out_again(ask, october_is_closed):
+    done = ask("POST", "/statements/issue", json=OCTOBER | {"actor": "ada"}).json()["issued"]
+    assert [(one["team"], one["version"], one["new"]) for one in done] == [
+        ("language", 1, True), ("speech", 1, True), ("unmapped", 1, True), (None, 1, True),
+    ]  # fmt: skip
+    again = ask("POST", "/statements/issue", json=OCTOBER).json()["issued"]
+    assert [(one["issue_id"], one["new"]) for one in again] == [
+        (one["issue_id"], False) for one in done
+    ]
+    name = done[0]["issue_id"]
+    path = f"/statements/issued/{name}"
+    forms = {"forms": "html,csv,json", "language": "ko"}
+    first = ask("GET", path, params=forms).json()["files"]
+    assert sorted(first) == [f"statement-language-2026-10-v1.{f}" for f in ("csv", "html", "json")]
+    ask("POST", "/adjustments", json=CREDIT)
+    ask("POST", "/adjustments/A-0001", json={"approve": True, "actor": "bob"})
+    later = ask("POST", "/statements/issue", json=OCTOBER | {"team": "language"}).json()["issued"]
+    assert (later[0]["version"], later[0]["new"]) == (2, True)
+    assert ask("GET", path, params=forms).json()["files"] == first, "the same bytes"
+    listed = ask("GET", "/statements/issued", params=OCTOBER | {"team": "language"}).json()
+    assert [row["version"] for row in listed["issued"]] == [1, 2]
+    page = ask("GET", f"/statements/issued/{later[0]['issue_id']}", params={"forms": "html"}).json()
+    html = base64.b64decode(page["files"]["statement-language-2026-10-v2.html"]).decode()
+    assert "Version 2: it takes the place of version 1" in html
+    assert "-2.50 USD" in html
+    draft = ask("GET", "/statements", params=OCTOBER | {"team": "language"}).json()["statements"][0]
+    assert (draft["issued"]["version"], draft["version"]) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "word"),
+    [
+        ("POST", "/statements/issue", {"json": OCTOBER}, "provisional"),
+        ("GET", "/statements/issued/S-9", {}, "S-9"),
+    ],
+)
+def test_what_was_not_issued_is_said(ask, method, path, content, word):
+    answer = ask(method, path, **content)
+    assert (answer.status_code, word in str(answer.json())) == (400, True)
 
 
 def test_a_day_is_closed_by_the_writer_after_what_was_sent_before(ask, site, monkeypatch):

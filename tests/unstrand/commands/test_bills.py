@@ -243,3 +243,34 @@ def test_the_amortized_rate_is_worked_out_and_put_into_the_book(cli, db):
     assert [(row["gpu_model"], row["amount"]) for row in found] == [("A100-40", "1.220205")]
     assert "capex" in cli("price", "calculate", "--gpus", "8", "--capex", "much").err
     assert "gpus must be 1" in cli("price", "calculate", "--gpus", "0", "--capex", "1").err
+
+
+def test_statements_are_issued_and_given_out_again_on_the_command_line(cli, db, tmp_path):
+    from datetime import UTC, date, datetime
+
+    from collector.store import Store
+
+    refused = cli("statement", "--team", "vision", *OCTOBER, "--issue", "--db", db)
+    assert (refused.code, "provisional" in refused.err) == (1, True)
+    with Store.open(db, clock=lambda: datetime(2026, 11, 9, tzinfo=UTC)) as store:
+        same = {"cluster": "demo", "closed_by": "ada", "coverage_ratio": Decimal(1)}
+        same |= dict.fromkeys(("ledger_hash", "price_hash", "org_hash", "rules_version"), "x")
+        same |= {"closed_at": datetime(2026, 11, 9, tzinfo=UTC)}
+        with store.work() as work:
+            (cluster,) = {row["cluster"] for row in work.rows("SELECT cluster FROM node")}
+            same["cluster"] = cluster
+            days = [date(2026, 10, day) for day in range(1, 32)]
+            work.append("closed_day", {"day": days} | {k: [v] * 31 for k, v in same.items()})
+    done = cli("statement", "--team", "vision", *OCTOBER, "--issue", "--by", "ada", "--db", db,
+               "--json").json["rows"]  # fmt: skip
+    assert [(one["team"], one["version"], one["new"]) for one in done] == [("vision", 1, True)]
+    rows = cli("issued", "list", *OCTOBER, "--db", db, "--json").json["rows"]
+    assert [(row["issue_id"], row["issued_by"]) for row in rows] == [("S-000001", "ada")]
+    get = ("issued", "get", "S-000001", "--format", "csv,html", "--db", db, "--out")
+    assert cli(*get, tmp_path / "one").code == cli(*get, tmp_path / "two").code == 0
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+    assert len(list((tmp_path / "one").iterdir())) == 2
+    told = cli("statement", "--team", "vision", *OCTOBER, "--db", db).out
+    assert "issued    S-000001 version 1" in told
+    assert "): this" in told
