@@ -22,7 +22,8 @@ class Past:
 
     ``wait_s``: each job's real wait, None where the history has no starts (then nothing can be
     graded). Jobs that ran when the window began are replayed from their real start, and are not
-    judged. ``origin_s``: second 0 in Unix time.
+    judged. ``ran_s``: how long each really ran, where ``jobs.run`` is how long it would on the best
+    placement; None: the same. ``origin_s``: second 0 in Unix time.
     """
 
     jobs: Jobs
@@ -33,6 +34,7 @@ class Past:
     origin_s: int = 0
     name: str = ""
     remarks: tuple[str, ...] = field(default=())
+    ran_s: Ints | None = None
 
     @property
     def judged(self) -> NDArray[np.bool_]:
@@ -55,6 +57,11 @@ class Past:
         if self.wait_s is None:
             raise ValueError("no real starts are known")
         return self.jobs.submit + self.wait_s
+
+    @property
+    def real_end(self) -> Ints:
+        """When each job really ended; only where there are real waits."""
+        return self.real_start + (self.jobs.run if self.ran_s is None else self.ran_s)
 
     def day(self, place: int) -> datetime:
         """The UTC instant at which the window's day ``place`` begins."""

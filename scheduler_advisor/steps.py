@@ -14,6 +14,8 @@ import numpy as np
 from scheduler_advisor.calibration.calibrate import Calibration
 from scheduler_advisor.calibration.calibrate import calibrate as calibrated
 from scheduler_advisor.calibration.in_force import stored_settings
+from scheduler_advisor.calibration.network import Network, network_of
+from scheduler_advisor.diagnosis.aims import aims
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
 from scheduler_advisor.diagnosis.diagnose import diagnose as diagnosed
 from scheduler_advisor.diagnosis.seen import Seen
@@ -67,11 +69,15 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Step 1: the past, what was seen, and the scheduler's settings."""
+    """Step 1: the past, what was seen, and the scheduler's settings.
+
+    ``network``: what looser placements cost here, where repeated runs show it.
+    """
 
     past: Past
     seen: Seen
     settings: dict[str, str]
+    network: Network | None = None
 
 
 def replay_advice(
@@ -91,7 +97,7 @@ def replay_advice(
     diagnosis = None if loaded.past.wait_s is None else diagnose(loaded, goals)
     with _working(loaded.past, watch) as working:
         calibration = calibrate(loaded, working)
-        found = search_and_bound(calibration, goals, working)
+        found = search_and_bound(calibration, goals, working, diagnosis)
         assert working.workers is not None
         unable = not_resumable(calibration.past, found.best, working.workers)
     return Replayed(
@@ -125,9 +131,12 @@ def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
     able = resumable(store, cluster, past.jobs)
     past = replace(past, jobs=past.jobs.changed(preemptible=able.astype(np.int64)))
     span = (window.since, window.until)
-    topology = _topology_ratio(store, window, cluster, past)
+    with store.work() as work:
+        repeats = varying_repeats(work, window, cluster)
+    topology = _topology_ratio(repeats, past)
     seen = read_seen(store, cluster, span, past.jobs, past.cluster, topology)
-    return Loaded(past, seen, stored_settings(store, cluster, window.until))
+    settings = stored_settings(store, cluster, window.until)
+    return Loaded(past, seen, settings, network_of(past, seen, repeats))
 
 
 def diagnose(loaded: Loaded, goals: Goals) -> Diagnosis:
@@ -139,19 +148,28 @@ def calibrate(loaded: Loaded, watch: Watch | None = None) -> Calibration:
     """Step 3: the policy in force, and how well its replay repeats what happened."""
     watch = watch or Watch()
     return calibrated(
-        loaded.past, loaded.settings, workers=watch.workers,
+        loaded.past, loaded.settings, network=loaded.network, workers=watch.workers,
         progress=lambda done, total: watch.progress("calibrate", done, total),
         cancelled=watch.cancelled,
     )  # fmt: skip
 
 
-def search_and_bound(calibration: Calibration, goals: Goals, watch: Watch | None = None) -> Found:
-    """Steps 4 and 5: try the catalogue with equal jobs and seeds; find where it stops paying."""
+def search_and_bound(
+    calibration: Calibration,
+    goals: Goals,
+    watch: Watch | None = None,
+    diagnosis: Diagnosis | None = None,
+) -> Found:
+    """Steps 4 and 5: try the catalogue with equal jobs and seeds; find where it stops paying.
+
+    What answers a cause that the diagnosis did not find is left out.
+    """
     watch = watch or Watch()
+    wanted = aims(diagnosis, calibration.past, goals) if diagnosis else frozenset()
     error = calibration.found.blocked_error if calibration.found else 1.0
     return searched(
-        calibration.past, calibration.policy, goals, input_error=error, thorough=watch.thorough,
-        workers=watch.workers, progress=watch.progress,
+        calibration.past, calibration.policy, goals, input_error=error, aims=wanted,
+        thorough=watch.thorough, workers=watch.workers, progress=watch.progress,
         cancelled=watch.cancelled,
     )  # fmt: skip
 
@@ -217,10 +235,8 @@ def _withheld(cluster: str, reason: str, **params: float | str) -> Replayed:
     return Replayed(cluster=cluster, withheld=reason, params=tuple(params.items()))
 
 
-def _topology_ratio(store: Store, window: Window, cluster: str, past: Past) -> float | None:
+def _topology_ratio(repeats: Sequence[Repeat], past: Past) -> float | None:
     """GPU time of repeated jobs lost to looser placements, over all held; None: none repeated."""
-    with store.work() as work:
-        repeats = varying_repeats(work, window, cluster)
-    explained: list[Repeat] = [each for each in repeats if each.placement_explains]
     held = float((past.gpus_held * past.jobs.run).sum()) / 3600
-    return sum(each.excess_gpu_hours for each in explained) / held if held else None
+    excess = sum(each.excess_gpu_hours for each in repeats if each.placement_explains)
+    return excess / held if held else None

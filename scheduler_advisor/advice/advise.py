@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from scheduler_advisor.advice.amount import total
 from scheduler_advisor.advice.draft import Draft, NotMeasured, NotRecommended
 from scheduler_advisor.advice.facts_present import facts_present
+from scheduler_advisor.advice.fewer_nodes import RULE as FEWER_NODES
 from scheduler_advisor.advice.from_replay import RULE as REPLAY_RULE
 from scheduler_advisor.advice.from_replay import from_replay
 from scheduler_advisor.advice.kinds import KINDS
@@ -58,6 +59,7 @@ def check_thresholds(own: dict[str, dict[str, float]]) -> None:
     """GoalsError for a threshold of a kind or name that no rule has."""
     known = {kind.RULE.kind: set(kind.RULE.thresholds) for kind in KINDS}
     known[REPLAY_RULE.kind] = set()
+    known[FEWER_NODES.kind] = set(FEWER_NODES.thresholds)
     for kind, names in own.items():
         if kind not in known:
             raise GoalsError(

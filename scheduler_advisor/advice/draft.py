@@ -74,6 +74,17 @@ class Keys(tuple[str, ...]):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ClassShift:
+    """p95 waits of one class of work, seconds; None where none of it started. ``goal_s``: what
+    the operator still accepts."""
+
+    name: str
+    before_s: float | None
+    after_s: float | None
+    goal_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromReplay:
     """What a replay adds to a finding. Amounts are per week with the 80% interval for a later
@@ -98,6 +109,7 @@ class FromReplay:
     measure: str = "capacity"
     measured: tuple[float, float, float] = (0.0, 0.0, 0.0)
     not_resumable: NotResumable | None = None
+    classes: tuple[ClassShift, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

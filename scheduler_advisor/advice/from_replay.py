@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.advice.draft import (
     Assumption,
+    ClassShift,
     Draft,
     Duty,
     FromReplay,
@@ -18,6 +19,8 @@ from scheduler_advisor.advice.draft import (
     Phrase,
     Phrases,
 )
+from scheduler_advisor.advice.fewer_nodes import RULE as FEWER_NODES
+from scheduler_advisor.advice.fewer_nodes import fewer_nodes
 from scheduler_advisor.advice.rule import Rule, rule
 from scheduler_advisor.advice.site import CLASSES, Site
 from scheduler_advisor.durations import duration_text
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from scheduler_advisor.search.candidate import Candidate
     from scheduler_advisor.search.search import Found
 
+HOURS_A_WEEK = 168
 RULE = rule("policy_change", risk=1, effort="low", needs=("scheduler",))
 _PRICE = """
 SELECT sum(price * ({all}))::DOUBLE / nullif(sum({all}), 0) AS price,
@@ -57,6 +61,9 @@ def from_replay(
                        {"subject": _changes(each.subject), "what": _shifted(each)})
         for each in replay.withdrawn
     ]  # fmt: skip
+    fewer = fewer_nodes(site, replay)
+    if fewer is not None:
+        drafts.append((fewer, FEWER_NODES))
     if drafts:
         return drafts, gone
     nothing = NotRecommended(RULE.kind, replay.cluster, "replay_nothing",
@@ -104,7 +111,7 @@ def _draft(
     return Draft(
         kind=RULE.kind, cluster=replay.cluster, subject=each.name, owner=Owner(),
         duty=Duty.PLATFORM, variant=each.gain.value,
-        params=_params(replay, found, each, names, own),
+        params=_params(replay, found, each, names, own, price[0]),
         parts=_parts(found, each, price), current=[],
         figures=(
             modelled("replay_blocked", float(found.today.blocked.sum()), Unit.GPU_HOURS),
@@ -119,7 +126,12 @@ def _draft(
 
 
 def _params(
-    replay: Replayed, found: Found, each: Candidate, names: Sequence[str], own: FromReplay
+    replay: Replayed,
+    found: Found,
+    each: Candidate,
+    names: Sequence[str],
+    own: FromReplay,
+    price: float | None,
 ) -> Mapping[str, Any]:
     today, found_ = found.today, each.found
     before, after = {"urgent": (today.urgent_p95_s, found_.urgent_p95_s),
@@ -135,7 +147,7 @@ def _params(
         "leading": Keys([f"cause_name.{leading}"]),
         "grade": replay.grade.value, "low": measured.low, "high": measured.high,
         "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),
-        "worth": _worth(found),
+        "worth": _worth(found, price),
         "bounds": bounds_said(found.bounds.get(each.name, ())),
         "wait_before": duration_text(before), "wait_after": duration_text(after),
         "tried": len(found.tried), "jobs": int(found.bench.past.judged.sum()),
@@ -157,14 +169,19 @@ def _bound(bound: Boundary) -> Phrase:
     return Phrase(f"bound.{bound.assumption}_{ends}", numbers)
 
 
-def _worth(found: Found) -> Phrases:
-    """How many more nodes cut the mean wait as much."""
-    if found.worth_nodes is None:
+def _worth(found: Found, price: float | None) -> Phrases:
+    """How many more GPUs cut the same wait as much, and what they cost a week."""
+    worth = found.worth
+    if worth.nodes is None or worth.gpus is None:
         most = max((point.nodes for point in found.nodes), default=0)
-        return Phrases([Phrase("worth.more", {"nodes": most})])
-    if found.worth_nodes < 0.05:
+        return Phrases([Phrase("worth.more" if worth.helps else "worth.shape", {"nodes": most})])
+    if worth.nodes < 0.05:
         return Phrases([Phrase("worth.none", {})])
-    return Phrases([Phrase("worth.nodes", {"nodes": found.worth_nodes})])
+    numbers: dict[str, Any] = {"nodes": worth.nodes, "gpus": worth.gpus}
+    if price is None:
+        return Phrases([Phrase("worth.nodes", numbers)])
+    cost = {"cost": worth.gpus * HOURS_A_WEEK * price}
+    return Phrases([Phrase("worth.priced", numbers | cost)])
 
 
 def replayed_saving(
@@ -183,10 +200,10 @@ def replayed_saving(
     return FromReplay(
         grade=replay.grade.value, promises=replay.grade.promises, gain=each.gain.value,
         gpu_hours=hours, cost=cost,  # type: ignore[arg-type]
-        shifts=shifts(found, each),
+        shifts=shifts(found, each), classes=classes(each),
         bounds=tuple(bound_json(bound) for bound in found.bounds.get(each.name, ())),
         tried=tuple(tried_json(found)), handover=handover,
-        blast_gpus=(today.blast_gpus, after.blast_gpus), worth_nodes=found.worth_nodes,
+        blast_gpus=(today.blast_gpus, after.blast_gpus), worth_nodes=found.worth.nodes,
         measure=each.gain.value, measured=(measured.point, measured.low, measured.high),
         not_resumable=next((u for u in replay.not_resumable if u.change == each.name), None),
     )  # fmt: skip
@@ -204,6 +221,15 @@ def shifts(found: Found, each: Candidate) -> tuple[tuple[str, float, float], ...
         ("blast_gpus", found.today.blast_gpus, each.found.blast_gpus),
     )
     return tuple((n, float(a), float(b)) for n, a, b in pairs if a is not None and b is not None)
+
+
+def classes(each: Candidate) -> tuple[ClassShift, ...]:
+    """Waits by class, before and after."""
+    today = {own.name: own.p95_s for own in each.today.class_waits}
+    return tuple(
+        ClassShift(own.name, today[own.name], own.p95_s, own.goal_s)
+        for own in each.found.class_waits
+    )
 
 
 def bound_json(bound: Boundary) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from scheduler_advisor.calibration.causes import Mismatch, mismatches
 from scheduler_advisor.calibration.compare import Comparison, compare
 from scheduler_advisor.calibration.grade import Grade, Mark, grade_of, marks_of
 from scheduler_advisor.calibration.in_force import InForce, policy_of, with_rules
+from scheduler_advisor.calibration.network import Network
+from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY, TopologyPart
 from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy
 from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.past import Past
@@ -62,23 +64,43 @@ def calibrate(
     past: Past,
     settings: Mapping[str, str] | None = None,
     *,
+    network: Network | None = None,
     workers: Workers | None = None,
     progress: Progress = lambda done, total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Calibration:
-    """The in-force policy, read from ``settings`` or else searched for, and its fidelity."""
-    past = replace(past, cluster=with_rules(past.cluster, settings or {}))
+    """The in-force policy, read from ``settings`` or else searched for, and its fidelity.
+
+    With a ``network`` run times follow the placement, in this replay and in all that come after.
+    """
+    past = replace(network.past if network else past,
+                   cluster=with_rules(past.cluster, settings or {}))  # fmt: skip
+    part = network.part if network else ANY_TOPOLOGY
     read = policy_of(settings or {}, past.jobs)
+    if read is not None and network is not None:
+        read = _in_network(read, network)
     if past.wait_s is None:
-        assumed = InForce(Policy(backfill=Backfill.EASY), "assumed",
+        assumed = InForce(Policy(backfill=Backfill.EASY, topology=part), "assumed",
                           remarks=("no real starts: FIFO with EASY is assumed",))  # fmt: skip
         return Calibration(past, read or assumed, Grade.NONE)
     place = workers or Inline()
-    tried = [] if read is not None else searched(past, place, progress, cancelled)
+    tried = [] if read is not None else searched(past, place, progress, cancelled, part)
     found = read or InForce(_likeliest(tried).policy, "search")
+    if read is None and network is not None:
+        found = _in_network(found, network)
     # Where work goes to processes, this one goes too: compiled code lets no other thread run.
     [(_, fits)] = place.each(past, replayed, [found.policy], cancelled)
     return _graded(past, found, fits, tuple(tried))
+
+
+def _in_network(read: InForce, network: Network) -> InForce:
+    said = (
+        f"run times follow the placement: {network.fraction:.0%} of a gang's time is communication "
+        f"by repeated runs of {network.measured_jobs:,} jobs, assumed of "
+        f"{network.assumed_jobs:,} others"
+    )
+    policy = replace(read.policy, topology=network.part)
+    return replace(read, policy=policy, remarks=(*read.remarks, said))
 
 
 def _likeliest(tried: list[Fitted]) -> Fitted:
@@ -98,11 +120,15 @@ def _graded(past: Past, read: InForce, found: Comparison, tried: tuple[Fitted, .
 
 
 def searched(
-    past: Past, workers: Workers, progress: Progress, cancelled: Callable[[], bool]
+    past: Past,
+    workers: Workers,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+    part: TopologyPart = ANY_TOPOLOGY,
 ) -> list[Fitted]:
     """Order and backfill first, then placements under the best of them."""
     [(_, mean_queue)] = workers.each(past, mean_queued, [Policy(backfill=Backfill.EASY)], cancelled)
-    first = _policies(past, mean_queue)
+    first = [replace(each, topology=part) for each in _policies(past, mean_queue, part)]
     places = PLACEMENTS[1:] if len(past.cluster) > 1 else ()
     total = len(first) + len(places) * min(PLACED, len(first))
     tried = _fitted(past, workers, first, lambda done: progress(done, total), cancelled)
@@ -138,7 +164,7 @@ def replayed(past: Past, policy: Policy) -> Comparison:
     return compare(past, simulate(past.jobs, past.cluster, policy))
 
 
-def _policies(past: Past, mean_queue: float) -> list[Policy]:
+def _policies(past: Past, mean_queue: float, part: TopologyPart) -> list[Policy]:
     varied = int(np.ptp(past.jobs.priority)) > 0
     return [
         Policy(order=order, backfill=backfill)
@@ -146,7 +172,12 @@ def _policies(past: Past, mean_queue: float) -> list[Policy]:
         if order is not Order.PRIORITY or varied
         for backfill in BACKFILLS
         if backfill is not Backfill.CONSERVATIVE
-        or (mean_queue < DEEP_QUEUE and order is Order.FIFO and len(past.jobs) <= PLANNED)
+        or (
+            mean_queue < DEEP_QUEUE
+            and order is Order.FIFO
+            and len(past.jobs) <= PLANNED
+            and not part.slowdown
+        )
     ]
 
 

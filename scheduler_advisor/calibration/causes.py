@@ -67,7 +67,7 @@ class _Reality:
     def __init__(self, past: Past, wait: NDArray[np.int64]) -> None:
         self._past = past
         self._start = past.jobs.submit + wait
-        self._end = self._start + past.jobs.run
+        self._end = past.real_end
         self._gpus = past.gpus_held
         self._wait = wait
         self._installed = past.cluster.total_gpus

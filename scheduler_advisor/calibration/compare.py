@@ -105,7 +105,7 @@ def compare(past: Past, outcome: Outcome) -> Comparison:
     replay = (outcome.first_start - outcome.jobs.submit)[judged].astype(float)
     error = np.abs(replay - real)
     occupancy = _occupancies(past, outcome)
-    first, ends = int(past.jobs.submit.min()), past.real_start + past.jobs.run
+    first, ends = int(past.jobs.submit.min()), past.real_end
     return Comparison(
         jobs=int(judged.sum()),
         never_started=int((past.judged & ~outcome.started).sum()),
@@ -174,7 +174,7 @@ def _class(queue: str, size: str, real: Floats, replay: Floats) -> ClassFit:
 
 def _occupancies(past: Past, outcome: Outcome) -> tuple[Floats, Floats]:
     gpus, done = past.gpus_held, outcome.started
-    real = held_over_time(past.real_start, past.real_start + past.jobs.run, gpus, past)
+    real = held_over_time(past.real_start, past.real_end, gpus, past)
     replay = held_over_time(outcome.start[done], outcome.end[done], gpus[done], past)
     installed = max(past.cluster.total_gpus, 1)
     return real / installed, replay / installed

@@ -109,6 +109,8 @@ def _placement(settings: Mapping[str, str], values: dict[str, object]) -> None:
         key.endswith(".LLN") and value == "YES" for key, value in settings.items()
     )
     values["placement"] = "worst-fit" if spread else "best-fit"
+    if settings.get("TopologyPlugin", "").removeprefix("topology/") in ("tree", "block"):
+        values["placement"] = "topology"
     # First fit in the order of nodes is what Slurm does within a switch; best fit is nearer to
     # cons_tres, which takes the fewest and fullest nodes that hold the job.
 

@@ -1,4 +1,4 @@
-"""Is this cluster held back by packing, urgency, gangs, idle allocations, topology, or nothing?"""
+"""Is this cluster held back by packing, urgency, gangs, idle, topology, lost work, or nothing?"""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Bottleneck(StrEnum):
     GANG = "gang"
     IDLE = "idle"
     TOPOLOGY = "topology"
+    LOST = "lost"
     NOTHING = "nothing"
 
 
@@ -41,14 +42,17 @@ THRESHOLDS = {
         0.04, "ratio", "of installed GPUs, free behind or for a big job: an EASY queue at load 0.9 "
         "holds about this much back; less cannot be won"),
     Bottleneck.URGENCY: Threshold(
-        900, "s", "p95 wait of urgent work: a person who waits a quarter of an hour has gone to do "
-        "something else (a class's own goal replaces it)"),
+        900, "s", "wait that one urgent job in fifty exceeds: a person who waits a quarter of an "
+        "hour has gone to do something else (a class's own goal, at p95, replaces it)"),
     Bottleneck.IDLE: Threshold(
         0.15, "ratio", "of held GPU time: starting up, loading and saving take about a tenth of a "
         "healthy job"),
     Bottleneck.TOPOLOGY: Threshold(
         0.02, "ratio", "of held GPU time lost against the same job placed closer: below, the "
         "spread of run times of equal jobs is larger"),
+    Bottleneck.LOST: Threshold(
+        0.03, "ratio", "of held GPU time thrown away by stops: checkpoints at the best interval "
+        "lose and write about this much where a job is stopped twice a day"),
 }  # fmt: skip
 
 
@@ -83,9 +87,10 @@ def diagnose(bench: Bench, seen: Seen) -> Diagnosis:
     values: dict[Bottleneck, float | None] = {
         Bottleneck.PACKING: (free.shape + free.cpu_mem) / installed,
         Bottleneck.GANG: (free.gang + free.behind) / installed,
-        Bottleneck.URGENCY: _urgent_p95(bench, past),
+        Bottleneck.URGENCY: _urgent_tail(bench, past),
         Bottleneck.IDLE: seen.idle_ratio,
         Bottleneck.TOPOLOGY: seen.topology_ratio,
+        Bottleneck.LOST: seen.lost_ratio,
     }
     limits = THRESHOLDS | {
         Bottleneck.URGENCY: replace(THRESHOLDS[Bottleneck.URGENCY], value=bench.urgent_goal_s)
@@ -98,8 +103,8 @@ def diagnose(bench: Bench, seen: Seen) -> Diagnosis:
     return Diagnosis(leading, tuple(findings), free)
 
 
-def _urgent_p95(bench: Bench, past: Past) -> float | None:
+def _urgent_tail(bench: Bench, past: Past) -> float | None:
     own = past.judged & bench.groups.urgent
     if past.wait_s is None or not own.any():
         return None
-    return float(np.quantile(past.wait_s[own], 0.95))
+    return float(np.quantile(past.wait_s[own], bench.groups.urgent_at))

@@ -14,7 +14,8 @@ class Seen:
 
     ``job`` and ``node`` are places in the past's jobs and cluster. ``idle_ratio``: of held GPU
     time without a kernel; ``topology_ratio``: of held GPU time lost to placements that were slower
-    than the same job elsewhere (measured on repeated jobs).
+    than the same job elsewhere (measured on repeated jobs); ``lost_ratio``: of held GPU time thrown
+    away by stops, as checkpoint marks prove it.
     """
 
     job: NDArray[np.int64]
@@ -24,3 +25,4 @@ class Seen:
     mem_mib: NDArray[np.float64]
     idle_ratio: float | None = None
     topology_ratio: float | None = None
+    lost_ratio: float | None = None

@@ -38,6 +38,8 @@ GROUP BY last.job_id, a.node ORDER BY last.job_id, a.node
 """
 _IDLE = """
 SELECT sum(h.allocated_idle)::DOUBLE / nullif(sum(h.used + h.lost + h.allocated_idle), 0) AS idle,
+  nullif(sum(h.lost), 0)::DOUBLE
+    / nullif(sum(h.used + h.lost + h.allocated_idle + h.allocated_unmeasured), 0) AS lost,
   sum(h.used + h.lost + h.allocated_idle)::DOUBLE / 3.6e9 AS measured
 FROM ledger_hour h JOIN ledger_pool p ON p.pool_key = h.pool_key
 WHERE p.cluster = $1 AND h.hour >= $2 AND h.hour < $3
@@ -77,6 +79,7 @@ def read_seen(
     return Seen(
         job[known], node[known], column("gpus"), column("cpu_milli"), column("mem_mib"),
         idle_ratio=idle["idle"] if idle["measured"] else None, topology_ratio=topology_ratio,
+        lost_ratio=idle["lost"],
     )  # fmt: skip
 
 

@@ -142,6 +142,11 @@ def shift_rows(own: FromReplay, words: Words) -> list[tuple[str, str, str]]:
     for name, before, after in own.shifts:
         text = form(name)
         rows.append((words.say(f"replay.{name}"), text(before), text(after)))
+    rows += [
+        (words.say("replay.class_p95", name=each.name), duration_text(each.before_s),
+         duration_text(each.after_s))
+        for each in own.classes
+    ]  # fmt: skip
     return rows
 
 

@@ -132,6 +132,7 @@ def replay_json(own: FromReplay) -> dict[str, Any]:
         "measured": {"measure": own.measure, "point": own.measured[0] if own.promises else None,
                      "interval_80": list(own.measured[1:])},
         "shifts": [{"measure": n, "before": a, "after": b} for n, a, b in own.shifts],
+        "classes": [asdict(each) for each in own.classes],
         "bounds": [dict(bound) for bound in own.bounds], "tried": [dict(t) for t in own.tried],
         "worth_nodes": own.worth_nodes, "handover": dict(own.handover), "kind": "modelled",
         "not_resumable": None if own.not_resumable is None else {

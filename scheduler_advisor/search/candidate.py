@@ -17,6 +17,10 @@ LEAST_SHARE = 0.01  # of installed GPU time: a change of policy costs people mor
 LEAST_WAIT_CUT = 0.3  # a third of the waiting: below, nobody notices
 BIG_WAIT_S = 3600
 HARM_FACTOR, HARM_S = 1.25, 600  # waits of others may grow by a quarter and ten minutes, no more
+STEADY_DAYS, STEADY_TIMES = (
+    5,
+    5.0,
+)  # shorter on this many days, and in all five times what is longer
 LOAD_BEARING = 0.01  # of installed GPU time that a wait-only change may cost
 
 
@@ -117,7 +121,11 @@ def gain_of(
     if hours.point < -LOAD_BEARING * installed:
         return Gain.NONE
     urgent_cut = _cut(today.urgent_waited, found.urgent_waited)
-    if _long(today.urgent_p95_s, urgent_goal_s) and urgent.low > 0 and urgent_cut >= LEAST_WAIT_CUT:
+    if (
+        _long(today.urgent_tail_s, urgent_goal_s)
+        and urgent.low > 0
+        and urgent_cut >= LEAST_WAIT_CUT
+    ):
         return Gain.URGENT
     big_cut = _cut(today.big_waited, found.big_waited)
     if _long(today.big_p95_s, BIG_WAIT_S) and big.low > 0 and big_cut >= LEAST_WAIT_CUT:
@@ -130,7 +138,7 @@ def harmed(today: Effects, found: Effects) -> tuple[str, ...]:
     pairs = (
         ("mean", today.mean_wait_s, found.mean_wait_s),
         ("everyone", today.p95_wait_s, found.p95_wait_s),
-        ("urgent", today.urgent_p95_s, found.urgent_p95_s),
+        ("urgent", today.urgent_tail_s, found.urgent_tail_s),
         ("big", today.big_p95_s, found.big_p95_s),
     )
     worse = [

@@ -56,8 +56,12 @@ class Change:
     risk: int = 1
     effort: str = "low"
     disrupts: bool = False  # it may stop running work
-    thorough: bool = False  # it needs the simulator's general driver: slower, and long to compile
+    prompted_by: tuple[str, ...] = ()  # causes (`aims`) that it answers; empty: always tried
 
+
+# The names of `diagnosis.Bottleneck`, and one that only orders and quotas answer.
+PACKING, URGENCY, GANG, IDLE, TOPOLOGY = "packing", "urgency", "gang", "idle", "topology"
+FAIRNESS = "fairness"
 
 CHANGES: tuple[Change, ...] = (
     Change("backfill_easy", Part.BACKFILL, {"backfill": "easy"}),
@@ -65,28 +69,45 @@ CHANGES: tuple[Change, ...] = (
     Change("backfill_greedy", Part.BACKFILL, {"backfill": "greedy"}, risk=3),
     Change("backfill_conservative", Part.BACKFILL, {"backfill": "conservative"}, risk=2),
     Change("fill_1h", Part.BACKFILL, {"backfill": "greedy", "backfill.max_limit_s": 3600}, risk=2),
+    Change("fill_15m", Part.BACKFILL, {"backfill": "greedy", "backfill.max_limit_s": 900}, risk=2,
+           prompted_by=(GANG,)),
+    Change("fill_4h", Part.BACKFILL, {"backfill": "greedy", "backfill.max_limit_s": 14_400}, risk=2,
+           prompted_by=(GANG,)),
     Change("order_fifo", Part.ORDER, {"order": "fifo"}),
     Change("order_priority", Part.ORDER, {"order": "priority"}),
     Change("order_shortest", Part.ORDER, {"order": "sjf-limit"}, risk=3),
     Change("order_largest", Part.ORDER, {"order": "largest-first"}, risk=2),
     Change("order_multifactor", Part.ORDER, {"order": "multifactor", "multifactor.age": 1000,
            "multifactor.qos": 10000, "multifactor.fairshare": 5000}, risk=2, effort="medium",
-           thorough=True),
+           prompted_by=(URGENCY, FAIRNESS)),
     Change("order_fair_share", Part.ORDER, {"order": "fair-share",
-           "fairshare.half_life_s": 604800}, risk=2, effort="medium", thorough=True),
+           "fairshare.half_life_s": 604800}, risk=2, effort="medium", prompted_by=(FAIRNESS,)),
     Change("gang_on", Part.GANG, {"gang": "true"}, risk=2, effort="medium"),
     Change("pack", Part.PLACEMENT, {"placement": "best-fit"}),
     Change("consolidate", Part.PLACEMENT, {"placement": "consolidate"}),
     Change("spread", Part.PLACEMENT, {"placement": "worst-fit"}, risk=2),
     Change("fgd", Part.PLACEMENT, {"placement": "fgd"}, risk=2, effort="high"),
     Change("topology", Part.PLACEMENT, {"placement": "topology", "topology.level": "leaf"},
-           effort="medium", thorough=True),
+           effort="medium", prompted_by=(TOPOLOGY,)),
+    Change("topology_required", Part.PLACEMENT, {"placement": "topology", "topology.level": "leaf",
+           "topology.binding": "required"}, risk=3, effort="medium", prompted_by=(TOPOLOGY,)),
     Change("preempt_priority", Part.PREEMPTION, {"preemption": "priority"}, risk=3,
            effort="medium", disrupts=True),
+    Change("preempt_guarded", Part.PREEMPTION, {"preemption": "priority",
+           "preemption.min_run_s": 1800, "preemption.max_per_job": 2}, risk=3, effort="medium",
+           disrupts=True, prompted_by=(URGENCY,)),
     Change("defrag_nightly", Part.DEFRAGMENTATION, {"defrag": "hours", "defrag.hours": "2"}, risk=3,
-           effort="high", disrupts=True, thorough=True),
-    Change("share_mig", Part.SHARING, {"sharing": "mig"}, risk=3, effort="high", thorough=True),
-    Change("elastic", Part.ELASTIC, {"elastic": "resize"}, risk=3, effort="high", thorough=True),
+           effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
+    Change("defrag_twice", Part.DEFRAGMENTATION, {"defrag": "hours", "defrag.hours": "2|14"},
+           risk=3, effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
+    Change("defrag_pressure", Part.DEFRAGMENTATION, {"defrag": "threshold", "defrag.moves": 8},
+           risk=3, effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
+    Change("share_mig", Part.SHARING, {"sharing": "mig"}, risk=3, effort="high",
+           prompted_by=(PACKING, IDLE)),
+    Change("share_mps", Part.SHARING, {"sharing": "mps"}, risk=3, effort="medium",
+           prompted_by=(PACKING, IDLE)),
+    Change("elastic", Part.ELASTIC, {"elastic": "resize"}, risk=3, effort="high",
+           prompted_by=(PACKING, GANG)),
     Change("cap_cpu", Part.REQUESTS, alter=Alter.CAP_CPU, risk=2),
     Change("cap_memory", Part.REQUESTS, alter=Alter.CAP_MEMORY, risk=2),
 )  # fmt: skip
@@ -100,11 +121,20 @@ def nodes_changes(nodes: int) -> list[Change]:
     """N more and N fewer nodes, at least one."""
     counts = sorted({round(nodes * share) or (1 if share > 0 else -1) for share in NODE_SHARES})
     return [
-        Change(f"{'more' if n > 0 else 'fewer'}_nodes_{abs(n)}", Part.NODES, nodes=n,
-               risk=1 if n > 0 else 2, effort="high")
-        for n in counts
-        if nodes + n > 0
-    ]  # fmt: skip
+        more_nodes(count) if count > 0 else fewer_nodes(-count)
+        for count in counts
+        if nodes + count > 0
+    ]
+
+
+def more_nodes(count: int) -> Change:
+    """That many more, like the last of the fleet."""
+    return Change(f"more_nodes_{count}", Part.NODES, nodes=count, risk=1, effort="high")
+
+
+def fewer_nodes(count: int) -> Change:
+    """That many fewer, from the end of the fleet."""
+    return Change(f"fewer_nodes_{count}", Part.NODES, nodes=-count, risk=2, effort="high")
 
 
 def applied(policy: Policy, change: Change) -> Policy | None:

@@ -7,7 +7,7 @@ somebody waited. A change wins back the blocked GPU time that it avoids.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,44 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
+class WorkGroup:
+    """Jobs that people speak of together; ``goal_s``: the p95 wait that is still accepted."""
+
+    name: str
+    mask: NDArray[np.bool_]
+    goal_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWait:
+    """How long one `WorkGroup` waits; None where none of it started in the window."""
+
+    name: str
+    mean_s: float | None
+    p95_s: float | None
+    goal_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Groups:
-    """Which jobs are urgent and which are big, and what an hour of waiting costs, per job."""
+    """Which jobs are urgent and which are big, and what an hour of waiting costs, per job.
+
+    ``urgent_at``: the quantile of urgent waits that is judged.
+    """
 
     urgent: NDArray[np.bool_]
     big: NDArray[np.bool_]
     cost_per_hour: Floats
     team: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    classes: tuple[WorkGroup, ...] = ()
+    urgent_at: float = 0.95
+
+    def take(self, order: NDArray[np.intp]) -> Groups:
+        """Those of the jobs at ``order``."""
+        classes = tuple(replace(group, mask=group.mask[order]) for group in self.classes)
+        team = self.team[order] if len(self.team) else self.team
+        cost = self.cost_per_hour[order]
+        return Groups(self.urgent[order], self.big[order], cost, team, classes, self.urgent_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +66,9 @@ class Effects:
 
     Waits in seconds; None where the group is empty. ``fairness``: Jain's index of the teams' mean
     bounded slowdowns, 1 = all alike. ``blast_gpus``: GPUs in use on the fullest node, mean over
-    the window's hours. ``waits``: per judged job, NaN where it never started.
+    the window's hours. ``slowed``: GPU-hours that gangs took longer for where they lay.
+    ``urgent_tail_s``: the quantile of urgent waits that is judged. ``waits``: per judged job, NaN
+    where it never started.
     """
 
     blocked: Floats
@@ -59,11 +92,15 @@ class Effects:
     makespan_s: int
     engine_s: float
     waits: Floats
+    slowed: Floats
+    urgent_tail_s: float | None
+    class_waits: tuple[ClassWait, ...] = ()
 
     @property
     def lost_capacity(self) -> Floats:
-        """GPU-hours a day that nobody had any use of: blocked, or spent on work that was lost."""
-        return self.blocked + self.lost
+        """GPU-hours a day that nobody had any use of: blocked, spent on work that was lost, or
+        on waiting for a network that a better placement would not have needed."""
+        return self.blocked + self.lost + self.slowed
 
 
 def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
@@ -102,7 +139,26 @@ def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
         makespan_s=int(outcome.end[done].max(initial=0)) - int(jobs.submit.min()),
         engine_s=outcome.engine_s,
         waits=wait[judged],
+        slowed=_slowed(outcome, gpus, edges),
+        urgent_tail_s=_of(wait, judged & groups.urgent, groups.urgent_at),
+        class_waits=tuple(_class_wait(wait, judged, group) for group in groups.classes),
     )
+
+
+def _class_wait(wait: Floats, judged: NDArray[np.bool_], group: WorkGroup) -> ClassWait:
+    own = judged & group.mask
+    return ClassWait(group.name, _of(wait, own, None), _of(wait, own, 0.95), group.goal_s)
+
+
+def _slowed(outcome: Outcome, gpus: Floats, edges: Floats) -> Floats:
+    """GPU-hours beyond the best placement, spread over the time in which they were held."""
+    if outcome.slow_ppm is None:
+        return np.zeros(len(edges) - 1)
+    done = outcome.started
+    slow = outcome.slow_ppm[done] / 1e6
+    weight = gpus[done] * (slow - 1) / slow
+    held = integral(outcome.start[done], weight, edges)
+    return np.diff(held - integral(outcome.end[done], weight, edges)) / 3600
 
 
 def _lost_by_day(outcome: Outcome, gpus: Floats, edges: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 A site is 8 nodes of 8 GPUs and 64 CPUs over some days. `history` plays a policy in plain Python
 and returns what happened; `lost` adds up, in its own way, the GPU-hours that stood free while
-somebody waited.
+somebody waited, or that gangs took longer for where they lay.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import random
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from scheduler_advisor.diagnosis.seen import Seen
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.measurements.repeats import Repeat, RepeatRun
 from scheduler_advisor.past import Past
 
 NODES, GPUS, CPUS, DAY = 8, 8, 64, 86_400
@@ -33,6 +35,8 @@ class Job:
     gpus: int
     cpus: int
     priority: int = 0
+    name: str = ""
+    work: int = 0  # seconds of service, without what its placement costs; 0: `run`
     start: int | None = None
     held: list[int] = field(default_factory=list)
 
@@ -45,6 +49,8 @@ class Rules:
     backfill: bool = True
     spread: bool = False
     cap_cpus: bool = False
+    near: bool = False  # gangs under one switch where one has room
+    far_costs: float = 1.0  # a gang under several switches takes that many times as long
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Site:
     load: float
     mix: tuple[tuple[float, int, int, int, float], ...]  # (weight, nodes, gpus, cpus/GPU, hours)
     urgent: float = 0.0
+    repeated: bool = False  # gangs run again and again, and do the same work each time
 
 
 SITES = {
@@ -68,6 +75,8 @@ SITES = {
                     ((4, 1, 1, 6, 5.0), (4, 1, 4, 6, 7.0), (4, 1, 8, 6, 8.0)), urgent=0.2),
     "gang": Site("gang", Rules(backfill=False), Rules(), 0.74,
                  ((14, 1, 1, 6, 4.0), (4, 1, 2, 6, 5.0), (0.9, 4, 8, 6, 3.0))),
+    "topology": Site("topology", Rules(far_costs=1.8), Rules(far_costs=1.8, near=True), 0.42,
+                     ((5, 2, 8, 6, 5.0), (3, 1, 8, 6, 4.0), (6, 1, 2, 6, 3.0)), repeated=True),
     "healthy": Site("nothing", Rules(urgent_first=True), Rules(urgent_first=True), 0.45,
                     ((10, 1, 1, 6, 3.0), (4, 1, 2, 6, 3.0), (1, 1, 4, 6, 3.0)), urgent=0.1),
 }  # fmt: skip
@@ -90,8 +99,13 @@ def arrivals(site: Site, seed: int, days: int) -> list[Job]:
         priority = 0
         if site.urgent and rng.random() < site.urgent:
             nodes, gpus, run, priority = 1, 1, max(60, round(run * 0.1)), 10
-        limit = round(run * rng.uniform(1.1, 2.0))
-        jobs.append(Job(round(at), run, limit, nodes, gpus, min(gpus * cpus, CPUS), priority))
+        name = ""
+        if site.repeated and nodes > 1:
+            name = f"train-{rng.randrange(6)}"
+            run = round(hours * (0.6 + 0.15 * int(name[-1])) * 3600 * rng.uniform(0.98, 1.02))
+        limit = round(run * site.rules.far_costs * rng.uniform(1.1, 2.0))
+        jobs.append(Job(round(at), run, limit, nodes, gpus, min(gpus * cpus, CPUS), priority, name,
+                        run))  # fmt: skip
 
 
 def play(jobs: list[Job], rules: Rules) -> list[Job]:  # noqa: C901 - one event loop, read in one go
@@ -129,7 +143,7 @@ def one_pass(queue, free, running, now, rules):
     """Start what may start; the rest stays in the queue."""
     started, promise = [], None
     for job in list(queue)[:40]:
-        nodes = choose(job, free, rules.spread)
+        nodes = choose(job, free, rules.spread, rules.near)
         if promise is not None and nodes is not None and not keeps(job, nodes, free, promise, now):
             nodes = None
         if nodes is not None:
@@ -141,6 +155,8 @@ def one_pass(queue, free, running, now, rules):
             running[id(job)] = job
             queue.remove(job)
             job.start = now
+            if len({leaf_of(node) for node in nodes}) > 1:
+                job.run = round(job.work * rules.far_costs)
         elif promise is None:
             if not rules.backfill:
                 break
@@ -148,12 +164,22 @@ def one_pass(queue, free, running, now, rules):
     return started
 
 
-def choose(job, free, spread):
+def leaf_of(node):
+    """Four switches; the names of the nodes say nothing of them."""
+    return node % 4
+
+
+def choose(job, free, spread, near=False):
     """The nodes to hold, or None."""
     fits = [n for n in range(NODES) if free[n][0] >= job.gpus and free[n][1] >= job.cpus]
     if len(fits) < job.nodes:
         return None
     fits.sort(key=lambda n: (-free[n][0] if spread else free[n][0], n))
+    if near and job.nodes > 1:
+        for leaf in range(4):
+            under = [n for n in fits if leaf_of(n) == leaf]
+            if len(under) >= job.nodes:
+                return under[: job.nodes]
     return fits[: job.nodes]
 
 
@@ -188,6 +214,12 @@ def keeps(job, nodes, free, promise, now):
 
 
 def lost(jobs: list[Job], days: int) -> float:
+    """GPU-hours a week that stood free while jobs waited for GPUs, or went into a slow network."""
+    slowed = sum(job.nodes * job.gpus * (job.run - job.work) for job in jobs)
+    return stood_free(jobs, days) + slowed / 3600 / days * 7
+
+
+def stood_free(jobs: list[Job], days: int) -> float:
     """GPU-hours a week that stood free while jobs waited for GPUs."""
     events = []
     for job in jobs:
@@ -208,22 +240,51 @@ def urgent_waiting(jobs: list[Job], days: int) -> float:
     return sum(min(j.start, days * DAY) - j.submit for j in urgent) / 3600 / days * 7
 
 
+def wide(jobs: list[Job]) -> float:
+    """Share of held GPU time that gangs took longer for where they lay."""
+    held = sum(job.nodes * job.gpus * job.run for job in jobs)
+    return sum(job.nodes * job.gpus * (job.run - job.work) for job in jobs) / held
+
+
+def repeats_of(jobs: list[Job]) -> list[Repeat]:
+    """What the advisor is shown of jobs that ran again and again: names, times and places."""
+    order = sorted(jobs, key=lambda job: job.submit)
+    found = []
+    for name in sorted({job.name for job in jobs} - {""}):
+        runs = [
+            RepeatRun(
+                run_id=str(place), job_id=str(place), run_s=job.run,
+                start_at=datetime.fromtimestamp(job.start, UTC),
+                 nodes=job.nodes, leaves=len({leaf_of(node) for node in job.held}),
+                node_names=tuple(str(node) for node in job.held),
+            )
+            for place, job in enumerate(order) if job.name == name
+        ]  # fmt: skip
+        found.append(
+            Repeat(cluster="c", name=name, user_name="u", account="a", gpus=16, gpu_model="",
+                   runs=tuple(sorted(runs, key=lambda run: run.run_s)))
+        )  # fmt: skip
+    return [each for each in found if len(each.runs) >= 4 and each.ratio >= 1.5]
+
+
 def past_of(jobs: list[Job], days: int) -> tuple[Past, Seen]:
     """What the advisor is shown of a history."""
     order = sorted(range(len(jobs)), key=lambda place: jobs[place].submit)
     jobs = [jobs[place] for place in order]
     made = Jobs.build(
+        job_id=[str(place) for place in range(len(jobs))],
         submit=[j.submit for j in jobs], run=[j.run for j in jobs], limit=[j.limit for j in jobs],
         gpus=[j.gpus * j.nodes for j in jobs], tasks=[j.nodes for j in jobs],
         gpus_per_task=[j.gpus for j in jobs], cpu_milli=[j.cpus * 1000 for j in jobs],
         priority=[j.priority for j in jobs],
     )  # fmt: skip
-    cluster = Cluster.build(gpus=[GPUS] * NODES, cpu_milli=[CPUS * 1000] * NODES)
+    cluster = Cluster.build(gpus=[GPUS] * NODES, cpu_milli=[CPUS * 1000] * NODES,
+                            leaf=[f"leaf{leaf_of(node)}" for node in range(NODES)])  # fmt: skip
     wait = np.array([j.start - j.submit for j in jobs], np.int64)
     rows = [(place, node, j.gpus, j.cpus * 1000) for place, j in enumerate(jobs) for node in j.held]
     table = np.array(rows, np.int64).reshape(-1, 4)
     seen = Seen(table[:, 0], table[:, 1], table[:, 2].astype(float), table[:, 3].astype(float),
-                np.zeros(len(table)), idle_ratio=0.08, topology_ratio=0.0)  # fmt: skip
+                np.zeros(len(table)), idle_ratio=0.08, topology_ratio=wide(jobs))  # fmt: skip
     return Past(made, cluster, wait, 0, days * DAY), seen
 
 
@@ -238,6 +299,7 @@ class Planted:
     lost = staticmethod(lost)
     urgent_waiting = staticmethod(urgent_waiting)
     past_of = staticmethod(past_of)
+    repeats_of = staticmethod(repeats_of)
 
     @staticmethod
     def with_jobs(past: Past, jobs: Jobs) -> Past:
