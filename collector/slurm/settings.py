@@ -22,7 +22,8 @@ CONFIG = (
     "AccountingStorageTRES", "SLURM_VERSION",
 )  # fmt: skip
 PARTITION = (
-    "Default", "MaxTime", "DefaultTime", "MaxNodes", "PriorityTier", "PreemptMode", "LLN", "QoS",
+    "Default", "MaxTime", "DefaultTime", "MaxNodes", "PriorityTier", "PriorityJobFactor",
+    "PreemptMode", "LLN", "QoS",
     "OverSubscribe", "DefMemPerCPU", "DefMemPerNode", "JobDefaults", "State",
     "Nodes", "AllowAccounts", "AllowQos",
 )  # fmt: skip

@@ -20,6 +20,7 @@ from scheduler_advisor.advice.rule import Rule
 from scheduler_advisor.advice.saving import joint_saving, saving_of
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.advice.states import histories, state_at
+from scheduler_advisor.advice.trust import with_record
 from scheduler_advisor.errors import GoalsError
 from scheduler_advisor.followup.record import confidence
 
@@ -117,7 +118,7 @@ def _with_states(site: Site, found: Sequence[Recommendation], at: datetime) -> l
     history = histories(site.work)
     trust = {each.kind: each for each in confidence(site.work)}
     return [
-        replace(rec, history=own, state=state_at(own, at), confidence=trust.get(rec.kind))
+        with_record(replace(rec, history=own, state=state_at(own, at)), trust.get(rec.kind))
         for rec in found
         for own in [history.get(rec.id, ())]
     ]

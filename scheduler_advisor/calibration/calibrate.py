@@ -10,7 +10,7 @@ import numpy as np
 from scheduler_advisor.calibration.causes import Mismatch, mismatches
 from scheduler_advisor.calibration.compare import Comparison, compare
 from scheduler_advisor.calibration.grade import Grade, Mark, grade_of, marks_of
-from scheduler_advisor.calibration.in_force import InForce, policy_of, with_rules
+from scheduler_advisor.calibration.in_force import InForce, other_readings, policy_of, with_rules
 from scheduler_advisor.calibration.network import Network
 from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY, TopologyPart
 from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy
@@ -84,13 +84,49 @@ def calibrate(
                           remarks=("no real starts: FIFO with EASY is assumed",))  # fmt: skip
         return Calibration(past, read or assumed, Grade.NONE)
     place = workers or Inline()
-    tried = [] if read is not None else searched(past, place, progress, cancelled, part)
-    found = read or InForce(_likeliest(tried).policy, "search")
-    if read is None and network is not None:
+    if read is not None:
+        return _best_reading(past, read, settings or {}, network, place, cancelled)
+    tried = searched(past, place, progress, cancelled, part)
+    found = InForce(_likeliest(tried).policy, "search")
+    if network is not None:
         found = _in_network(found, network)
-    # Where work goes to processes, this one goes too: compiled code lets no other thread run.
+    return _replayed(past, found, place, cancelled, tuple(tried))
+
+
+def _replayed(
+    past: Past,
+    found: InForce,
+    place: Workers,
+    cancelled: Callable[[], bool],
+    tried: tuple[Fitted, ...] = (),
+) -> Calibration:
+    """Graded. Where work goes to processes, this replay goes too: compiled code lets no other
+    thread run."""
     [(_, fits)] = place.each(past, replayed, [found.policy], cancelled)
-    return _graded(past, found, fits, tuple(tried))
+    return _graded(past, found, fits, tried)
+
+
+def _best_reading(
+    past: Past,
+    read: InForce,
+    settings: Mapping[str, str],
+    network: Network | None,
+    workers: Workers,
+    cancelled: Callable[[], bool],
+) -> Calibration:
+    """The first reading of the settings; where it repeats what happened badly, the nearest one."""
+    first = _replayed(past, read, workers, cancelled)
+    if first.grade in (Grade.A, Grade.B) or first.found is None or len(past.jobs) > PLANNED:
+        return first
+    others = other_readings(read, settings, past.jobs)
+    if network is not None:
+        others = [_in_network(each, network) for each in others]
+    by_policy = {each.policy: each for each in others}
+    tried = _fitted(past, workers, list(by_policy), lambda done: None, cancelled)
+    best = min(tried, key=lambda each: each.score, default=None)
+    if best is None or best.score * AS_NEAR > first.found.score:
+        return replace(first, tried=tuple(tried))
+    return _replayed(past, by_policy[best.policy], workers, cancelled, tuple(tried))
 
 
 def _in_network(read: InForce, network: Network) -> InForce:

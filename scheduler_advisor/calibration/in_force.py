@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from collector.slurm.duration import limit_seconds
+from scheduler_advisor.calibration.multifactor import multifactor_of
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit, Partition, Scope
-from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.engine.policy import Backfill, Policy
 
 # One row = a setting of the cluster as it was at the instant, or else as first seen after it: the
 # settings of today are the best guess for weeks in which nobody looked.
@@ -52,23 +53,51 @@ def stored_settings(store: Rows, cluster: str, at: datetime) -> dict[str, str]:
     return {row["key"]: row["value"] for row in store.rows(_SETTINGS, [cluster, at])}
 
 
-def policy_of(settings: Mapping[str, str], jobs: Jobs) -> InForce | None:
-    """The policy that Slurm's settings mean; None where they do not say how jobs are scheduled."""
+def policy_of(settings: Mapping[str, str], jobs: Jobs, *, weighed: bool = True) -> InForce | None:
+    """The policy that Slurm's settings mean; None where they do not say how jobs are scheduled.
+
+    ``weighed``: a multifactor priority is worked out from the stored weights; else the priority
+    that accounting keeps of each job stands for it.
+    """
     if "SchedulerType" not in settings:
         return None
     values: dict[str, object] = {}
     remarks: list[str] = []
     _backfill(settings, values)
-    _order(settings, jobs, values, remarks)
+    _order(settings, jobs, values, remarks, weighed=weighed)
     _placement(settings, values)
     _preemption(settings, values)
-    policy = Policy()
+    return InForce(_policy(values, remarks), "settings", _read(settings), tuple(remarks))
+
+
+def other_readings(read: InForce, settings: Mapping[str, str], jobs: Jobs) -> list[InForce]:
+    """What else the same settings can mean, for where the first reading repeats reality badly."""
+    found = []
+    plain = policy_of(settings, jobs, weighed=False)
+    if plain is not None and plain.policy != read.policy:
+        found.append(plain)
+    if read.policy.backfill is Backfill.EASY:
+        wait = re.search(r"bf_interval=(\d+)", settings.get("SchedulerParameters", ""))
+        keys = {"backfill.whole_nodes": "true", "backfill.interval_s": wait[1] if wait else "30"}
+        for each in (read, *found[:1]):
+            remarks: list[str] = []
+            policy = _policy(keys, remarks, each.policy)
+            if not remarks:
+                said = "backfill keeps whole nodes for each blocked job that it looks at"
+                found.append(replace(each, policy=policy, remarks=(*each.remarks, said)))
+    return found
+
+
+def _policy(
+    values: Mapping[str, object], remarks: list[str], start: Policy | None = None
+) -> Policy:
+    policy = start or Policy()
     for key, value in values.items():
         try:
             policy = policy.with_values({key: value})
         except PolicyError:
             remarks.append(f"{key} = {value} is not replayed")
-    return InForce(policy, "settings", _read(settings), tuple(remarks))
+    return policy
 
 
 _READ = ("SchedulerType", "SchedulerParameters", "PriorityType", "SelectType",
@@ -88,13 +117,22 @@ def _backfill(settings: Mapping[str, str], values: dict[str, object]) -> None:
 
 
 def _order(
-    settings: Mapping[str, str], jobs: Jobs, values: dict[str, object], remarks: list[str]
+    settings: Mapping[str, str],
+    jobs: Jobs,
+    values: dict[str, object],
+    remarks: list[str],
+    *,
+    weighed: bool,
 ) -> None:
     multifactor = settings.get("PriorityType", "").endswith("multifactor")
     tiers = {v for k, v in settings.items() if k.endswith(".PriorityTier")}
     varied = len(jobs) > 0 and int(np.ptp(jobs.priority)) > 0
     values["order"] = "priority" if multifactor and varied else "fifo"
-    if multifactor:
+    weights = multifactor_of(settings) if multifactor and weighed else {}
+    if weights:
+        values |= weights
+        remarks.append("multifactor priority from the stored weights; accounts' shares are alike")
+    elif multifactor:
         remarks.append(
             "multifactor priority: the priority that accounting keeps of each job stands for it"
             if varied

@@ -70,7 +70,7 @@ def advise(
         bool,
         typer.Option(
             "--thorough",
-            help="Also fair-share, multifactor, topology, defragmentation, sharing, elasticity.",
+            help="Also changes that the diagnosis gives no reason to try, and slow replays.",
         ),
     ] = False,
     db: Db = None,

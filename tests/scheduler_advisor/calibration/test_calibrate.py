@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from scheduler_advisor.calibration.calibrate import calibrate
-from scheduler_advisor.calibration.compare import rank_correlation
+from scheduler_advisor.calibration.compare import compare, rank_correlation
 from scheduler_advisor.calibration.grade import Grade
 from scheduler_advisor.calibration.in_force import policy_of, with_rules
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.limits import Limit, Partition, Scope
 from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.past import past_of
 from scheduler_advisor.readers.jobs import read_jobs
 from scheduler_advisor.report.replay_json import calibration_json
@@ -122,3 +123,63 @@ def test_graded_reports_of_real_logs(shared_data, golden, trace, gpus):
     for name in ("occupancy", "settings", "policy"):
         document.pop(name)
     golden(f"calibration_{trace}", document)
+
+
+WEIGHED = {
+    "SchedulerType": "sched/backfill",
+    "SchedulerParameters": "bf_max_job_test=100",
+    "SelectTypeParameters": "CR_CORE_MEMORY",
+    "PriorityType": "priority/multifactor",
+    "PriorityWeightAge": "1000",
+    "PriorityWeightQOS": "10000",
+    "PriorityWeightJobSize": "0",
+    "PriorityWeightTRES": "CPU=5,GRES/gpu=2000",
+    "PriorityMaxAge": "2-00:00:00",
+    "PriorityDecayHalfLife": "7-00:00:00",
+    "PriorityCalcPeriod": "00:05:00",
+    "qos.high.Priority": "100",
+    "qos.normal.Priority": "10",
+    "partition.low.PriorityJobFactor": "3",
+}
+
+
+def test_stored_weights_become_the_multifactor_order(made_past):
+    read = policy_of(WEIGHED, made_past(Policy()).jobs)
+    policy = read.policy
+    weights = policy.multifactor
+    assert policy.order == "multifactor"
+    assert (weights.age, weights.qos, weights.tres_gpu, weights.tres_cpu) == (1000, 10000, 2000, 5)
+    assert (weights.site, weights.max_age_s) == (0, 2 * 86_400)
+    assert weights.qos_priority == (("high", 100), ("normal", 10))
+    assert weights.partition_priority == (("low", 3),)
+    assert policy.fair.half_life_s == 7 * 86_400
+    assert not [remark for remark in read.remarks if "not replayed" in remark]
+
+
+def test_a_multifactor_cluster_is_repeated_by_its_weights_and_not_by_its_priorities(made_past):
+    base = made_past(Policy(), load=1.1)
+    size = len(base.jobs)
+    jobs = base.jobs.changed(qos=["high" if job % 7 == 0 else "normal" for job in range(size)],
+                             user=[f"u{job % 5}" for job in range(size)])  # fmt: skip
+    ruled = policy_of(WEIGHED, jobs).policy
+    outcome = simulate(jobs, base.cluster, ruled)
+    # Accounting keeps the priority at the start: age counts in it, and so it tells little.
+    kept = jobs.changed(priority=(outcome.first_start - jobs.submit) // 60)
+    past = replace(base, jobs=kept, wait_s=outcome.first_start - jobs.submit)
+    found = calibrate(past, WEIGHED)
+    assert found.policy.order == "multifactor"
+    assert found.grade is Grade.A
+    plain = policy_of(WEIGHED, kept, weighed=False)
+    assert plain.policy.order == "priority"
+    stood_in = compare(past, simulate(kept, past.cluster, plain.policy))
+    assert stood_in.score > 2 * found.found.score + 0.05
+
+
+def test_a_bad_first_reading_is_replaced_by_a_nearer_one_of_the_same_settings(made_past):
+    # The controller says multifactor with weights, but what ran was the priority of each job.
+    past = made_past(Policy().with_values({"order": "priority", "backfill": "easy"}), load=1.1)
+    found = calibrate(past, WEIGHED | {"PriorityWeightJobSize": "50000"})
+    assert found.in_force.source == "settings"
+    assert found.policy.order == "priority"
+    assert found.grade is Grade.A
+    assert len(found.tried) >= 1
