@@ -15,8 +15,8 @@ from scheduler_advisor.advice.recommendation import Basis, Saving
 from scheduler_advisor.window import Window
 
 METHODS = {
-    Horizon.RECURRING: "window / weeks; 80%: block bootstrap over days",
-    Horizon.ONGOING: "last 7 days of the window; 80%: block bootstrap over days",
+    Horizon.RECURRING: "window / weeks; 80%: block bootstrap over days, later window",
+    Horizon.ONGOING: "last 7 days of the window; 80%: block bootstrap over days, later window",
 }
 
 
@@ -69,7 +69,9 @@ def joint_saving(drafts: Sequence[Draft], window: Window) -> Saving:
     drafts = [draft for draft in drafts if draft.replay is None or draft.replay.promises]
     drafts = with_joint_claims(drafts)
     amount = joint(weekly_parts(draft, window) for draft in drafts)
-    method = "joint: each claim once, at its largest; 80%: block bootstrap over days"
+    method = (
+        "joint: each claim once, at its largest; 80%: block bootstrap over days, for a later window"
+    )
     return _saving(amount, [draft.parts for draft in drafts], window, method)
 
 

@@ -1,6 +1,7 @@
 """Work that was thrown away when a run was interrupted, where checkpoint marks prove it.
 
-A notice before the interruption that is longer than a checkpoint takes saves all of it.
+A notice before the interruption that is longer than a checkpoint takes saves all of it, but for the
+time that this checkpoint takes.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.advice.draft import Draft, Duty
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
@@ -47,9 +49,12 @@ def find(site: Site) -> Iterator[Draft]:
 
 def _draft(site: Site, runs: list[Run], marks: CheckpointClass | None) -> Draft:
     run = runs[0]
-    parts = [part for each in runs for part in site.run_parts(each, "lost")]
-    hours = sum(part.micro_gpu_s for part in parts) / 3.6e9
     write_s = (marks.write_s if marks else None) or 0.0
+    lost = [site.run_parts(each, "lost") for each in runs]
+    hours = sum(part.micro_gpu_s for own in lost for part in own) / 3.6e9
+    parts = [
+        part for each, own in zip(runs, lost, strict=True) for part in _won(each, own, write_s)
+    ]
     interval_s = (marks.interval_s if marks else None) or 0.0
     grace = max(60, int(write_s * 1.5 + 0.5))
     command = site.command("job", run.job_id)
@@ -59,7 +64,7 @@ def _draft(site: Site, runs: list[Run], marks: CheckpointClass | None) -> Draft:
         params={"name": run.label, "user": run.user_name or "?", "lost_gpu_hours": hours,
                 "runs": len(runs), "interval_hours": interval_s / 3600, "write_s": write_s,
                 "grace_s": grace},
-        parts=parts,
+        parts=parts, current=[part for own in lost for part in own],
         figures=(
             observed("lost_gpu_hours", hours, Unit.GPU_HOURS, command),
             observed("checkpoint_interval", interval_s or None, Unit.SECONDS,
@@ -74,3 +79,10 @@ def _draft(site: Site, runs: list[Run], marks: CheckpointClass | None) -> Draft:
             "rollback": f"sacctmgr modify qos {run.qos or 'normal'} set GraceTime=0",
         },
     )  # fmt: skip
+
+
+def _won(run: Run, lost: list[Part], write_s: float) -> list[Part]:
+    """What one more checkpoint before the stop keeps of the work that was lost."""
+    total = sum(part.micro_gpu_s for part in lost)
+    kept = 1 - write_s * (run.gpus or 0) * 1e6 / total if total else 0.0
+    return [part.scaled(max(0.0, kept)) for part in lost]
