@@ -103,11 +103,13 @@ def next_instant(w: World, live: Live, rules: Rules, terms: Terms, z: Any) -> in
 def queue_children(w: World, live: Live, terms: Terms, z: Any, job: int, now: int) -> None:
     """Those who waited for this job alone, and are eligible, queue."""
     family = w.family
+    # Who becomes eligible at this very instant comes with the arrivals, unless they are past.
+    come = z[ARRIVED] >= len(w.arrival) or w.eligible[w.arrival[z[ARRIVED]]] > now
     for at in range(family.child_start[job], family.child_start[job + 1]):
         child = family.children[at]
         family.waits_for[child] -= 1
         free = w.rows.shape[child] >= 0 and family.waits_for[child] == 0
-        if free and w.eligible[child] <= now:
+        if free and (w.eligible[child] < now or (come and w.eligible[child] == now)):
             enqueue(w, live, terms, z, child, now)
 
 

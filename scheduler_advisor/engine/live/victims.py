@@ -276,7 +276,8 @@ def make_room(
     fits(w, live, rules, terms, z, job)  # books the places once more
     for at in range(kept):
         lift(w, live, rules, terms, z, crowd.chosen[at], -1)
-    note(w, live, z, job, kept, hour)
+    if kept > 0:  # else it fits as it is: what holds it is the promise to the head
+        note(w, live, z, job, kept, hour)
     return kept
 
 
