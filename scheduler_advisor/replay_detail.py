@@ -49,6 +49,8 @@ def _undivided(outcome: FluidOutcome) -> dict[str, Any]:
         "failed": outcome.down_gpu_s,
         "free": outcome.free_gpu_s,
     }
+    if outcome.holding_gpu_s:
+        seconds["kept"] = outcome.holding_gpu_s  # by victims that left, for whom they left
     return {"gpu_hours_by_class": {name: total / 3600 for name, total in seconds.items()}}
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scheduler_advisor.engine.blast import blast_radius
 from scheduler_advisor.engine.outcome import STATES, Outcome
 from scheduler_advisor.engine.parts.communication import communication, uplink_load
+from scheduler_advisor.engine.parts.driver import driver_of
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.engine.parts.levels import tree_of
 from scheduler_advisor.readers.jobs import JobsRead
@@ -59,7 +60,14 @@ def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, A
         **_communication(outcome),
         **_changes(outcome),
         "observed_wait_s": _observed(read),
+        **_driver(outcome),
     }
+
+
+def _driver(outcome: Outcome) -> dict[str, Any]:
+    """Which driver replayed, and what asked for the slow one."""
+    chosen = driver_of(outcome.jobs, outcome.policy)
+    return {"driver": chosen.name, "driver_because": list(chosen.because)}
 
 
 def migrations_of(outcome: Outcome) -> NDArray[np.int64]:

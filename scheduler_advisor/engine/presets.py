@@ -17,6 +17,7 @@ from scheduler_advisor.engine.live.settings import (
     Stop,
     Victims,
 )
+from scheduler_advisor.engine.parts.settings import Defrag, DefragPart, Elastic, ElasticPart
 from scheduler_advisor.engine.policy import Backfill, Order, Policy, Preemption
 
 DAY_S = 86_400
@@ -63,7 +64,8 @@ KUEUE = Policy(
     eviction=EvictionPart(reach=Reach.QUEUE, eligible=Eligible.ALL, grace_s=30),
 )
 # Deserved quota first, then what is left by weight among those who still ask; whoever is above
-# that fair share yields down to it.
+# that fair share yields down to it. Before anybody is stopped, running preemptible jobs are moved
+# together if that makes room (consolidation, on by default, at most 16 for one job).
 KAI = Policy(
     order=Order.FAIR_SHARE,
     backfill=Backfill.GREEDY,
@@ -71,9 +73,11 @@ KAI = Policy(
     quota=QuotaPart(reclaim=Reclaim.STRICT, reclaim_to=Entitlement.TWO_STEP),
     fair=FairPart(entitlement=Entitlement.TWO_STEP),
     eviction=EvictionPart(reach=Reach.QUEUE),
+    defrag=DefragPart(kind=Defrag.PENDING, moves=16, every_s=0),
 )
 # Every job can be stopped at any moment by a higher tier and loses nothing but the time to write
-# and read a checkpoint of its GPUs' memory over shared storage.
+# and read a checkpoint of its GPUs' memory over shared storage. Elastic jobs give GPUs back before
+# any job is stopped, and grow into idle ones.
 SINGULARITY = Policy(
     order=Order.PRIORITY,
     backfill=Backfill.GREEDY,
@@ -81,6 +85,7 @@ SINGULARITY = Policy(
     eviction=EvictionPart(
         eligible=Eligible.ALL, mode=Stop.CHECKPOINT, gib_per_gpu=40, storage_gib_s=100
     ),
+    elastic=ElasticPart(kind=Elastic.RESIZE),
 )
 SCHEDULERS: Mapping[str, Policy] = {
     "slurm": SLURM,

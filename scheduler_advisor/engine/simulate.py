@@ -32,7 +32,8 @@ from scheduler_advisor.engine.drive_planned import LENGTHS, drive_planned
 from scheduler_advisor.engine.drive_pool import drive_pool, empty_pool, suits
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.outcome import STATES, Deadlock, Outcome, State
-from scheduler_advisor.engine.parts.fluid_run import is_fluid, simulate_fluid
+from scheduler_advisor.engine.parts.driver import driver_of
+from scheduler_advisor.engine.parts.fluid_run import simulate_fluid
 from scheduler_advisor.engine.parts.wired import refuse_unwired
 from scheduler_advisor.engine.plan import NOWHEN
 from scheduler_advisor.engine.policy import Policy
@@ -59,7 +60,7 @@ def simulate(jobs: Jobs, cluster: Cluster, policy: Policy, *, seed: int | None =
     refuse_unwired(policy)
     began = time.process_time()
     jobs = fitted(jobs, int(cluster.gpus.max(initial=0)))
-    if is_fluid(jobs, policy):
+    if driver_of(jobs, policy).plain:
         return simulate_fluid(jobs, cluster, policy)
     if policy.live:
         from scheduler_advisor.engine.live.run import run_live  # its compiled code is large

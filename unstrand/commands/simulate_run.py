@@ -17,6 +17,7 @@ from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.hashes import VERSION
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.outcome import STATES, Outcome
+from scheduler_advisor.engine.parts.driver import driver_of
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.replay_detail import detailed
@@ -55,7 +56,9 @@ def simulate_to_files(
     found = replay_input(source)
     read_s = time.process_time() - began
     yield from found.read.lines()
-    compile_s = warm_up(policy)
+    driver = driver_of(found.read.jobs, policy)
+    yield from driver.lines()
+    compile_s = 0.0 if driver.plain else warm_up(policy)
     with working(f"replaying {found.read.kept:,} jobs"):
         outcome = simulate(found.read.jobs, found.cluster, policy)
     speed = {"read_s": read_s, "compile_s": compile_s, "engine_s": outcome.engine_s}

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from scheduler_advisor.engine import policy_text
 from scheduler_advisor.engine.hashes import VERSION
+from scheduler_advisor.engine.parts.driver import driver_of
 from scheduler_advisor.sweep.cache import Cache
 from scheduler_advisor.sweep.cells import Cell, read_cells
 from scheduler_advisor.sweep.replay import Replayed
@@ -35,7 +36,11 @@ def sweep_to_file(
     found = replay_input(source)
     yield from found.read.lines()
     runner = runner_named(executor, len(cells), found.read.kept)
-    for policy in {cell.policy.placement: cell.policy for cell in cells}.values():
+    drivers = {cell.name: driver_of(found.read.jobs, cell.policy) for cell in cells}
+    for name, driver in drivers.items():
+        yield from (f"{name}: {line}" for line in driver.lines())
+    compiled = [cell.policy for cell in cells if not drivers[cell.name].plain]
+    for policy in {policy.placement: policy for policy in compiled}.values():
         warm_up(policy)  # once here, and not in every worker at the same time
     keeps = source.window is not None or source.db is not None
     with opened(source.db, create=True) if keeps else nullcontext() as store:

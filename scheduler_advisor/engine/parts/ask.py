@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.parts.floor import (
@@ -16,7 +17,7 @@ from scheduler_advisor.engine.parts.floor import (
 )
 from scheduler_advisor.engine.parts.interference import Demand
 from scheduler_advisor.engine.parts.levels import Tree
-from scheduler_advisor.engine.parts.mig import Profile, serving
+from scheduler_advisor.engine.parts.mig import WHOLE, Profile, serving
 from scheduler_advisor.engine.parts.reference_gang import Site, gang_nodes
 from scheduler_advisor.engine.parts.settings import Sharing
 from scheduler_advisor.engine.policy import Placement, Policy
@@ -37,6 +38,7 @@ class Ask:
     latency: bool
     nodes: tuple[int, ...]
     need: str
+    distinct: bool = False  # each task on a node of its own
 
     def rest_part(self, amount: int) -> int:
         """The rest's share of a task's CPU or memory, rounded up."""
@@ -60,30 +62,51 @@ def ask_of(jobs: Jobs, job: int, nodes: Sequence[int], sharing: Sharing, need: s
         bool(jobs.latency_sensitive[job]),
         tuple(nodes),
         need,
+        bool(jobs.distinct_nodes[job]),
     )
 
 
-def place(floor: Floor, ask: Ask, tasks: int, policy: Policy, tree: Tree) -> list[Piece] | None:
+class Guard(Protocol):
+    """Refuses nodes on which a promise to somebody would be broken; hears of what is taken."""
+
+    def safe(self, node: int, gpus: int, cpu: int, mem: int) -> bool: ...
+
+    def take(self, node: int, gpus: int, cpu: int, mem: int, sign: int) -> None: ...
+
+
+def place(
+    floor: Floor, ask: Ask, tasks: int, policy: Policy, tree: Tree, guard: Guard | None = None
+) -> list[Piece] | None:
     """Puts `tasks` tasks and the rest on the floor, or changes nothing and says None."""
     pieces: list[Piece] = []
-    chosen = _by_network(floor, ask, tasks, tree) if _networked(ask, policy) else None
-    if _networked(ask, policy) and chosen is None:
+    networked = _networked(ask, policy)
+    chosen = _by_network(floor, ask, tasks, tree, guard) if networked else None
+    if networked and chosen is None:
         return None
     for task in range(tasks):
-        node = chosen[task] if chosen is not None else None
-        piece = _one(floor, ask, policy, node)
+        used = {piece.node for piece in pieces} if ask.distinct else set()
+        piece = _one(floor, ask, policy, chosen[task] if chosen is not None else None, used, guard)
         if piece is None:
-            lift(floor, pieces, ask.job)
+            _undo(floor, pieces, ask.job, guard)
             return None
         pieces.append(piece)
     if ask.rest:
-        node = _rest_node(floor, ask, policy, tree, pieces)
+        node = _rest_node(floor, ask, policy, tree, pieces, guard)
         if node is None:
-            lift(floor, pieces, ask.job)
+            _undo(floor, pieces, ask.job, guard)
             return None
         cpu, mem = ask.rest_part(ask.cpu), ask.rest_part(ask.mem)
         pieces.append(take_whole(floor, node, ask.job, ask.rest, cpu, mem))
+        if guard is not None:
+            guard.take(node, ask.rest, cpu, mem, 1)
     return pieces
+
+
+def _undo(floor: Floor, pieces: Sequence[Piece], job: int, guard: Guard | None) -> None:
+    lift(floor, pieces, job)
+    if guard is not None:
+        for piece in pieces:
+            guard.take(piece.node, len(piece.gpus), piece.cpu, piece.mem, -1)
 
 
 def lift(floor: Floor, pieces: Sequence[Piece], job: int) -> None:
@@ -96,15 +119,26 @@ def _networked(ask: Ask, policy: Policy) -> bool:
     return policy.placement is Placement.TOPOLOGY and ask.gpus > 0
 
 
-def _one(floor: Floor, ask: Ask, policy: Policy, node: int | None) -> Piece | None:
+def _one(
+    floor: Floor,
+    ask: Ask,
+    policy: Policy,
+    node: int | None,
+    used: set[int],
+    guard: Guard | None,
+) -> Piece | None:
     if ask.milli:
         return _share(floor, ask, policy)
-    if node is None:
-        able = [one for one in ask.nodes if _fits(floor, one, ask.gpus, ask.cpu, ask.mem)]
-        node = _preferred(floor, able, policy.placement)
-    if node is None:
+    able = [node] if node is not None else [one for one in ask.nodes if one not in used]
+    able = [one for one in able if _fits(floor, one, ask.gpus, ask.cpu, ask.mem)]
+    if guard is not None:
+        able = [one for one in able if guard.safe(one, ask.gpus, ask.cpu, ask.mem)]
+    chosen = _preferred(floor, able, policy.placement)
+    if chosen is None:
         return None
-    return take_whole(floor, node, ask.job, ask.gpus, ask.cpu, ask.mem)
+    if guard is not None:
+        guard.take(chosen, ask.gpus, ask.cpu, ask.mem, 1)
+    return take_whole(floor, chosen, ask.job, ask.gpus, ask.cpu, ask.mem)
 
 
 def _fits(floor: Floor, node: int, gpus: int, cpu: int, mem: int) -> bool:
@@ -124,7 +158,7 @@ def _preferred(floor: Floor, able: Sequence[int], placement: Placement) -> int |
 
 def _share(floor: Floor, ask: Ask, policy: Policy) -> Piece | None:
     """On a GPU that is shared already, the fullest that has room; else on a free one of the node
-    with the least free GPUs."""
+    with the least free GPUs. By count alone, first-fit and worst-fit choose the node before."""
     kind = policy.sharing.kind
     able = [
         node
@@ -144,8 +178,24 @@ def _share(floor: Floor, ask: Ask, policy: Policy) -> Piece | None:
                 fresh.append((floor[node].whole, node, bool(gpu.cuts), at))
     if not opened and not fresh:
         return None
-    _, node, _, at = min(opened or fresh)
+    _, node, _, at = _by_placement(opened, fresh, policy)
     return take_share(floor, node, at, ask.job, ask.milli, ask.cpu, ask.mem, ask.latency)
+
+
+def _by_placement(
+    opened: list[tuple[int, int, int, int]], fresh: list[tuple[int, int, bool, int]], policy: Policy
+) -> tuple[int, int, int, int]:
+    """Of (free GPUs, node, room on the GPU, GPU), the one that the placement rule takes."""
+    kind = policy.placement
+    if policy.sharing.kind is not Sharing.ASKED or kind not in (
+        Placement.FIRST_FIT,
+        Placement.WORST_FIT,
+    ):
+        return min(opened or fresh)
+    both = [*opened, *((whole, node, WHOLE, at) for whole, node, _, at in fresh)]
+    if kind is Placement.FIRST_FIT:
+        return min(both, key=lambda one: one[1:])
+    return min(both, key=lambda one: (-one[0], *one[1:]))
 
 
 def _sliced(floor: Floor, ask: Ask, able: Sequence[int]) -> Piece | None:
@@ -179,7 +229,9 @@ def demand_of(ask: Ask) -> Demand:
     return Demand.of_share(ask.milli, ask.latency)
 
 
-def _by_network(floor: Floor, ask: Ask, tasks: int, tree: Tree) -> list[int] | None:
+def _by_network(
+    floor: Floor, ask: Ask, tasks: int, tree: Tree, guard: Guard | None
+) -> list[int] | None:
     rooms: dict[int, int] = {}
     free: dict[int, int] = {}
     for node in ask.nodes:
@@ -192,7 +244,9 @@ def _by_network(floor: Floor, ask: Ask, tasks: int, tree: Tree) -> list[int] | N
             room = min(room, machine.cpu // ask.cpu)
         if ask.mem:
             room = min(room, machine.mem // ask.mem)
-        rooms[node] = room
+        if room > 0 and guard is not None and not guard.safe(node, ask.gpus, ask.cpu, ask.mem):
+            room = 0
+        rooms[node] = min(room, 1) if ask.distinct else room
     return gang_nodes(site_of(tree, free), rooms, tasks, ask.need)
 
 
@@ -207,10 +261,19 @@ def site_of(tree: Tree, free: Mapping[int, int]) -> Site:
 
 
 def _rest_node(
-    floor: Floor, ask: Ask, policy: Policy, tree: Tree, pieces: Sequence[Piece]
+    floor: Floor,
+    ask: Ask,
+    policy: Policy,
+    tree: Tree,
+    pieces: Sequence[Piece],
+    guard: Guard | None,
 ) -> int | None:
     cpu, mem = ask.rest_part(ask.cpu), ask.rest_part(ask.mem)
     able = [node for node in ask.nodes if _fits(floor, node, ask.rest, cpu, mem)]
+    if ask.distinct:
+        able = [node for node in able if node not in {piece.node for piece in pieces}]
+    if guard is not None:
+        able = [node for node in able if guard.safe(node, ask.rest, cpu, mem)]
     if not _networked(ask, policy):
         return _preferred(floor, able, policy.placement)
     last, used = pieces[-1].node, {piece.node for piece in pieces}

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scheduler_advisor.engine.live.settings import Stop
+
 
 @dataclass(slots=True)
 class Progress:
@@ -39,9 +41,29 @@ class Progress:
         self.overhead += self.restoring + self.writes * self.write
         self.left = 0
 
-    def stop(self, elapsed: int, worked: int) -> None:
+    def stop(self, elapsed: int, worked: int, mode: Stop = Stop.REQUEUE) -> None:
         """Stopped after `elapsed` seconds, of which `worked` were work: what the last checkpoint
-        kept is done, the rest of it lost."""
+        kept is done, the rest of it lost; see preemption.mode."""
+        done, saved = self._done(worked)
+        self.overhead += elapsed - done
+        if mode is Stop.SCRATCH:
+            self.lost += done + self.run - self.left
+            self.left = self.run
+            return
+        if mode is Stop.CHECKPOINT:
+            saved = done
+        self.lost += done - saved
+        self.left -= saved
+
+    def would_lose(self, worked: int, mode: Stop) -> int:
+        """Seconds of work that stopping it now would cost."""
+        if mode in (Stop.CHECKPOINT, Stop.SUSPEND):
+            return 0
+        done, saved = self._done(worked)
+        return done + self.run - self.left if mode is Stop.SCRATCH else done - saved
+
+    def _done(self, worked: int) -> tuple[int, int]:
+        """Of so many seconds of an attempt, what was progress and what a checkpoint has of it."""
         saved, done = 0, worked
         if self.every:
             cycle = self.every + self.write
@@ -49,6 +71,4 @@ class Progress:
             since = worked - cycles * cycle
             saved = cycles * self.every
             done = saved + (since if cycles == self.writes else min(since, self.every))
-        self.lost += done - saved
-        self.overhead += elapsed - done
-        self.left -= saved
+        return done, saved

@@ -188,8 +188,13 @@ def _hold(machine: Machine, cpu: int, mem: int, sign: int) -> None:
     machine.tasks += sign
 
 
-def retake(floor: Floor, piece: Piece, job: int) -> None:
-    """Whole GPUs that the job gave back a moment ago are its own again."""
+def retake(floor: Floor, piece: Piece, job: int, latency: bool = False) -> None:
+    """Whole GPUs, or a share of one, that the job gave back a moment ago are its own again."""
     for at in piece.gpus:
-        floor[piece.node].gpus[at].whole = job
+        gpu = floor[piece.node].gpus[at]
+        if piece.milli:
+            gpu.shares[job] = piece.milli
+            gpu.latency = latency
+        else:
+            gpu.whole = job
     _hold(floor[piece.node], piece.cpu, piece.mem, 1)

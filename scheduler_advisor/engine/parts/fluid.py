@@ -7,19 +7,22 @@ wanted, then one pass in queue order, resizes, and a pass of moves where one is 
 
 from __future__ import annotations
 
+from bisect import insort
 from heapq import heappop, heappush
-
-import numpy as np
-from numpy.typing import NDArray
 
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import EngineError
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import OutageKind
+from scheduler_advisor.engine.live.settings import Stop
 from scheduler_advisor.engine.parts.ask import Ask, ask_of, lift, place
 from scheduler_advisor.engine.parts.attempt import Progress
+from scheduler_advisor.engine.parts.family import Family
 from scheduler_advisor.engine.parts.floor import Piece, empty_floor
+from scheduler_advisor.engine.parts.fluid_queues import Queues, needs_queues
+from scheduler_advisor.engine.parts.fluid_room import Room
 from scheduler_advisor.engine.parts.fluid_speed import Speeds
+from scheduler_advisor.engine.parts.fluid_stop import Stops
 from scheduler_advisor.engine.parts.levels import tree_of
 from scheduler_advisor.engine.parts.mig import WHOLE
 from scheduler_advisor.engine.parts.places import islands_of
@@ -30,7 +33,7 @@ from scheduler_advisor.engine.policy import Backfill, Placement, Policy
 NEVER = 1 << 62
 
 
-class Fluid:
+class Fluid(Room):
     """One replay. `queue_key[j]`: smaller is earlier; `nodes[j]`: where the job may run (none: it
     can never run); `needs[j]`: the level it must stay within."""
 
@@ -84,6 +87,14 @@ class Fluid:
         self.component = [0] * size
         self.kinds = [0] * len(cluster)
         self.services = bool(jobs.service.any())
+        self.kept_milli = self.kept_sum = self._lifted = 0
+        self.stopped: list[int] = []  # in this pass; they queue at its end
+        self.general = needs_queues(cluster, policy) or len(jobs.parent_of) > 0
+        self._queues = Queues(jobs, cluster, policy) if self.general else None
+        self._stops = Stops(self) if self.general else None
+        if self._stops is not None:
+            for job, progress in enumerate(self.progress):
+                progress.restore += self._stops.restore_s(job)
 
     # Time
 
@@ -92,28 +103,32 @@ class Fluid:
         from scheduler_advisor.engine.parts.fluid_moves import move_together, next_moves
 
         jobs = self.jobs
-        arrivals = sorted((int(jobs.eligible[job]), job) for job in range(len(jobs)))
-        arrived = happened = 0
+        family = Family(jobs)
+        happened = 0
         while True:
             at = self._next_end()
-            if arrived < len(arrivals):
-                at = min(at, arrivals[arrived][0])
+            if self._stops is not None:
+                at = min(at, self._stops.next())
+            at = min(at, family.next())
             if happened < len(self.outside):
                 at = min(at, self.outside[happened][0])
             at = min(at, self._next_expiry())
-            if self.running or self.queue or arrived < len(arrivals):
+            if self.running or self.queue or family.next() < NEVER:
                 at = min(at, next_moves(self))
             if at >= NEVER:
                 break
             self._pass_time(at)
-            self._end_all()
+            if self._stops is not None:
+                self._stops.write_on()
+            family.ended(self._end_all(), self.now)
+            if self._stops is not None:
+                self._stops.happen()
             while happened < len(self.outside) and self.outside[happened][0] <= at:
                 self._happen(*self.outside[happened][1:])
                 happened += 1
-            while arrived < len(arrivals) and arrivals[arrived][0] <= at:
-                if not unplaceable[arrivals[arrived][1]]:
-                    self._enqueue(arrivals[arrived][1])
-                arrived += 1
+            for job in family.arrived(at):
+                if not unplaceable[job]:
+                    self.enqueue(job)
                 self.events += 1
             self._expire()
             if self.queue:
@@ -134,8 +149,8 @@ class Fluid:
         passed = at - self.now
         self.held_sum += self.held_milli * passed
         self.down_sum += self.down_free * passed
-        total = self.cluster.total_gpus * WHOLE
-        self.idle_sum += (total - self.held_milli - self.down_free) * passed
+        self.idle_sum += self.free_milli() * passed
+        self.kept_sum += self.kept_milli * passed
         self.queue_sum += len(self.queue) * passed
         self.now = at
 
@@ -148,7 +163,8 @@ class Fluid:
             heappop(self.ends)
         return NEVER
 
-    def _end_all(self) -> None:
+    def _end_all(self) -> list[int]:
+        ended = []
         while self._next_end() <= self.now:
             _, job, _ = heappop(self.ends)
             runner = self.running[job]
@@ -156,8 +172,10 @@ class Fluid:
             self.progress[job].last_work = self.progress[job].work + self.progress[job].restoring
             self.progress[job].finish()
             self.over[job] = True
-            self._leave(job)
+            self.leave(job)
             self.events += 1
+            ended.append(job)
+        return ended
 
     # What happens from outside
 
@@ -183,7 +201,7 @@ class Fluid:
             for job in sorted(self.running):
                 if any(piece.node == node for piece in self.running[job].pieces):
                     self.stop(job)
-                    self._enqueue(job)
+                    self.enqueue(job)
 
     def _down_free(self, node: int) -> int:
         """Thousandths of GPUs of a node that is down and nobody holds."""
@@ -216,17 +234,30 @@ class Fluid:
         for job in list(self.queue) if self.services else ():
             until = self._wanted_until(job)
             if until is not None and until <= self.now:
-                self.queue.remove(job)
+                self.dequeue(job)
                 self.expired[job] = True
 
     # The queue
 
-    def _enqueue(self, job: int) -> None:
-        self.queue.append(job)
-        self.queue.sort(key=lambda one: self.key[one])
+    def enqueue(self, job: int) -> None:
+        """The job waits, in its place."""
+        insort(self.queue, job, key=lambda one: self.key[one])
+        if self._queues is not None:
+            self._queues.waits(job, 1)
+
+    def dequeue(self, job: int) -> None:
+        """The job waits no longer."""
+        self.queue.remove(job)
+        if self._queues is not None:
+            self._queues.waits(job, -1)
 
     def one_pass(self) -> None:
         """Starts what may start, in queue order; each set of competing jobs has its own head."""
+        if self.general:
+            from scheduler_advisor.engine.parts.fluid_pass import general_pass
+
+            general_pass(self)
+            return
         self.passes += 1
         behind: dict[int, int] = {}
         failed: set[tuple[object, ...]] = set()
@@ -242,21 +273,11 @@ class Fluid:
                     continue
             self.examined += 1
             if self.shape(job) not in failed and self._start(job, head=place_in_line == 0):
-                self.queue.remove(job)
+                self.dequeue(job)
                 failed.clear()
                 continue
             failed.add(self.shape(job))
             behind.setdefault(part, 1)
-
-    def short_s(self) -> int:
-        """Replica-seconds that were wanted and did not run."""
-        short = 0
-        for job in np.flatnonzero(self.jobs.service).tolist():
-            since = int(self.jobs.submit[job])
-            until = since + int(self.jobs.run[job])
-            start = self.first[job] if self.starts[job] else until
-            short += max(0, min(start, until) - since)
-        return short
 
     def shape(self, job: int) -> tuple[object, ...]:
         """Jobs of one shape fit in the same places."""
@@ -319,18 +340,24 @@ class Fluid:
         runner.version = self.version
         heappush(self.ends, (max(runner.end, self.now), job, self.version))
 
-    def stop(self, job: int) -> None:
-        """The attempt is over before its end; what its last checkpoint kept stays."""
+    def stop(self, job: int, mode: Stop = Stop.REQUEUE) -> None:
+        """The attempt is over before its end; what it keeps is as preemption.mode says."""
+        self.settle(job, mode)
+        self.leave(job)
+
+    def settle(self, job: int, mode: Stop) -> None:
+        """Counts what the attempt, which goes no further, has achieved."""
         runner = self.running[job]
         runner.settle(self.now)
-        elapsed = self.now - runner.started
-        self.progress[job].stop(elapsed, runner.done)
-        self._leave(job)
+        self.progress[job].stop(self.now - runner.started, runner.done, mode)
 
-    def _leave(self, job: int) -> None:
+    def leave(self, job: int) -> None:
+        """The attempt is over; its room is free, or kept for whom it was made."""
         runner = self.running[job]
         self._count(runner, -1)
-        lift(self.floor, runner.pieces, job)
+        held = self.held_by(job)
+        if self._stops is None or not self._stops.leaves(job, runner.pieces, held):
+            lift(self.floor, runner.pieces, job)
         del self.running[job]
         self.end[job] = self.now
         self._neighbours(runner)
@@ -339,6 +366,8 @@ class Fluid:
         """Counts what the job holds, from now or up to now."""
         held = self.speeds.held_in_all(runner)
         self.held_milli += sign * held
+        if self._queues is not None:
+            self._queues.holds(runner.ask.job, held, sign, self.now)
         for piece in runner.pieces:
             if self.floor[piece.node].down:
                 self.down_free -= sign * self.speeds.held_milli(runner.ask, piece)
@@ -363,8 +392,3 @@ class Fluid:
         for other in sorted(self.speeds.beside(runner)):
             if other in self.running and other != runner.ask.job:
                 self.retime(other)
-
-
-def arrays(values: list[int]) -> NDArray[np.int64]:
-    """As the outcome keeps them."""
-    return np.array(values, np.int64)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scheduler_advisor.engine.parts.ask import lift
-from scheduler_advisor.engine.parts.floor import take_whole
-from scheduler_advisor.engine.parts.moves import House, Tenant, plan_moves, scattered_share
+from scheduler_advisor.engine.parts.floor import Floor, Piece, take_whole
+from scheduler_advisor.engine.parts.moves import House, Move, Tenant, plan_moves, scattered_share
 from scheduler_advisor.engine.parts.settings import Defrag
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def next_moves(fluid: Fluid) -> int:
 def move_together(fluid: Fluid) -> None:
     """One pass of moves, if one is due; who waits may start where a node came free."""
     part = fluid.policy.defrag
-    if part.kind is Defrag.NONE or not fluid.running or fluid.moved_at == fluid.now:
+    if (
+        part.kind in (Defrag.NONE, Defrag.PENDING)
+        or not fluid.running
+        or fluid.moved_at == fluid.now
+    ):
         return
     if part.kind is Defrag.HOURS:
         hour = fluid.now // HOUR_S % DAY_HOURS
@@ -50,15 +55,22 @@ def move_together(fluid: Fluid) -> None:
     moves = plan_moves(houses, part.moves, part.horizon_s, part.min_gain)
     for move in moves:
         runner = fluid.running[move.job]
-        lift(fluid.floor, runner.pieces, move.job)
-        pieces = [
-            take_whole(fluid.floor, move.target, move.job, len(old.gpus), old.cpu, old.mem)
-            for old in runner.pieces
-        ]
+        pieces = moved_pieces(fluid.floor, runner.pieces, move)
         fluid.replace(move.job, runner.tasks, pieces, move_cost_s(fluid, move.job))
         fluid.migrations[move.job] += 1
     if moves and fluid.queue:
         fluid.one_pass()
+
+
+def moved_pieces(floor: Floor, pieces: Sequence[Piece], move: Move) -> list[Piece]:
+    """The job's tasks, those of one node on another; the floor is changed."""
+    lift(floor, [piece for piece in pieces if piece.node == move.source], move.job)
+    return [
+        take_whole(floor, move.target, move.job, len(old.gpus), old.cpu, old.mem)
+        if old.node == move.source
+        else old
+        for old in pieces
+    ]
 
 
 def move_cost_s(fluid: Fluid, job: int) -> int:
@@ -73,6 +85,8 @@ def houses_of(fluid: Fluid) -> list[House]:
         nodes = {piece.node for piece in runner.pieces}
         whole = runner.ask.gpus > 0 or runner.ask.rest > 0
         may = bool(fluid.jobs.preemptible[job]) or fluid.jobs.checkpoint_every[job] > 0
+        # A gang that must stay within a domain, or one task to a node, moves as one or not at all.
+        free_to_go = len(nodes) == 1 or not (runner.ask.need or runner.ask.distinct)
         believed = max(runner.end, runner.started + int(fluid.jobs.limit[job]))
         for node in sorted(nodes):
             here = [piece for piece in runner.pieces if piece.node == node]
@@ -84,7 +98,8 @@ def houses_of(fluid: Fluid) -> list[House]:
                     sum(piece.mem for piece in here),
                     move_cost_s(fluid, job),
                     believed - fluid.now,
-                    bool(may and whole and len(nodes) == 1 and runner.until is None),
+                    bool(may and whole and free_to_go and runner.until is None),
+                    sum(len(piece.gpus) for piece in runner.pieces),
                 )
             )
     return [

@@ -68,8 +68,11 @@ def grow(fluid: Fluid) -> None:
     added: dict[int, list[Piece]] = {}
     while able := next_to_grow(spans):
         for job in able:
-            one = replace(fluid.running[job].ask, tasks=1)
-            pieces = place(fluid.floor, one, 1, fluid.policy, fluid.tree)
+            one = replace(fluid.running[job].ask, tasks=1, rest=0)
+            waiting = sum(len(piece.gpus) for more in added.values() for piece in more)
+            pieces = None
+            if fluid.may_grow(job, one.gpus, waiting):
+                pieces = place(fluid.floor, one, 1, fluid.policy, fluid.tree)
             if pieces is None:
                 del spans[job]
                 continue

@@ -6,21 +6,31 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.groups import Groups, grouped
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.live.settings import Reclaim, Stop
 from scheduler_advisor.engine.outcome import STATES, State
 from scheduler_advisor.engine.parts.ask import lift, place
-from scheduler_advisor.engine.parts.fluid import Fluid, arrays
+from scheduler_advisor.engine.parts.driver import driver_of
+from scheduler_advisor.engine.parts.fluid import Fluid
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.engine.parts.fluid_resize import least_tasks
 from scheduler_advisor.engine.parts.levels import Level
 from scheduler_advisor.engine.parts.mig import WHOLE
 from scheduler_advisor.engine.parts.places import NEEDS, needs_of
-from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY, Defrag, Elastic, Sharing
-from scheduler_advisor.engine.policy import Backfill, Placement, Policy, Preemption
+from scheduler_advisor.engine.parts.settings import Defrag, Elastic, Sharing
+from scheduler_advisor.engine.policy import (
+    STATIC_ORDERS,
+    Backfill,
+    Order,
+    Placement,
+    Policy,
+    Preemption,
+)
 from scheduler_advisor.engine.prepare import order_bands
 from scheduler_advisor.engine.shape_table import hopeless_shapes, shape_table
 
@@ -33,40 +43,46 @@ PLACEMENTS = (
 _LEVELS = {number: str(level) for level, number in NEEDS.items() if level is not Level.ISLAND}
 
 
-def is_fluid(jobs: Jobs, policy: Policy) -> bool:
-    """Whether jobs change while they run, so that the parts' driver has to replay them."""
-    return (
-        policy.defrag.kind is not Defrag.NONE
-        or policy.elastic.kind is not Elastic.FIXED
-        or policy.sharing.kind is not Sharing.ASKED
-        or bool(jobs.service.any())
-    )
+ORDERS = (*STATIC_ORDERS, Order.FAIR_SHARE, Order.DRF)
+BACKFILLS = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY)
 
 
 def check_fluid(jobs: Jobs, cluster: Cluster, policy: Policy) -> None:
     """Raises PolicyError for what this driver does not know."""
+    eviction, shares = policy.eviction, bool(jobs.gpu_milli.any())
+    stops = policy.preemption is not Preemption.NONE or policy.quota.reclaim is not Reclaim.NONE
+    shared = policy.sharing.kind not in (Sharing.ASKED, Sharing.NONE)
     unknown = {
-        f"backfill {policy.backfill} (use none or greedy)": policy.backfill
-        not in (Backfill.NONE, Backfill.GREEDY),
+        f"backfill {policy.backfill} (use {', '.join(BACKFILLS)})": policy.backfill
+        not in BACKFILLS,
         f"placement {policy.placement} (use {', '.join(PLACEMENTS)})": policy.placement
         not in PLACEMENTS,
         "gang = false": not policy.gang,
-        f"order {policy.order}, quotas or timed preemption": replace(
-            policy, placement=Placement.BEST_FIT, topology=ANY_TOPOLOGY
-        ).live,
-        "preemption": policy.preemption is not Preemption.NONE,
-        "limits of associations": bool(cluster.limits),
+        f"order {policy.order} (use {', '.join(ORDERS)})": policy.order not in ORDERS,
+        "backfill.whole_nodes or backfill.interval_s": policy.backfill_whole_nodes
+        or policy.backfill_interval_s > 0,
+        "preemption.mode = suspend": stops and eviction.mode is Stop.SUSPEND,
+        "preemption, reclaim or consolidation where jobs share GPUs by"
+        f" sharing = {policy.sharing.kind}": shared
+        and shares
+        and (stops or policy.defrag.kind is Defrag.PENDING),
+        "preemption that takes time where nodes fail": stops
+        and eviction.takes_time
+        and bool(cluster.outages),
+        "preemption that takes time where jobs take parts of GPUs": stops
+        and eviction.takes_time
+        and shares,
+        "backfill easy where jobs take parts of GPUs": policy.backfill is Backfill.EASY and shares,
+        "headroom where jobs are resized": cluster.headroom_gpus > 0
+        and policy.elastic.kind is Elastic.RESIZE,
         "reservations": bool(cluster.reservations),
-        "headroom": cluster.headroom_gpus > 0,
-        "dependencies between jobs": len(jobs.parent_of) > 0,
         "exclusive nodes": bool(jobs.exclusive.any()),
-        "tasks on nodes of their own": bool(jobs.distinct_nodes.any()),
     }
     for what, there in unknown.items():
         if there:
             raise PolicyError(
-                f"policy: defragmentation, sharing, elastic jobs and services do not go with {what}"
-                " yet"
+                f"policy: {', '.join(driver_of(jobs, policy).because) or 'the plain driver'} does"
+                f" not go with {what} yet"
             )
     if policy.defrag.kind is Defrag.HOURS and not policy.defrag.hours:
         raise PolicyError("policy: defrag = hours needs defrag.hours, such as 2|14")
@@ -90,7 +106,8 @@ def prepared_fluid(jobs: Jobs, cluster: Cluster, policy: Policy) -> Fluid:
         tuple(np.flatnonzero(groups.member[one][groups.of_node]).tolist())
         for one in range(len(groups.member))
     ]
-    bands = order_bands(jobs, cluster, policy).tolist()
+    settled = policy.order if policy.order in STATIC_ORDERS else Order.FIFO
+    bands = order_bands(jobs, cluster, replace(policy, order=settled)).tolist()
     submit = jobs.submit.tolist()
     needs = needs_of(jobs, cluster, policy).tolist()
     if policy.placement is not Placement.TOPOLOGY:
@@ -130,6 +147,9 @@ def hopeless_jobs(fluid: Fluid) -> list[bool]:
     groups = grouped(jobs, fluid.cluster)
     shapes, of_job = shape_table(jobs, groups)
     found = hopeless_shapes(fluid.cluster, groups, shapes)[of_job]
+    if fluid.general:
+        alone = [fluid.never_alone(job) for job in range(len(jobs))]
+        found = found | np.array(alone, bool)
     known: dict[object, bool] = {}
     for job, ask in enumerate(fluid.asks):
         cut = ask.milli > 0 and sharing is Sharing.MIG
@@ -159,7 +179,7 @@ def _outcome(
     overhead = arrays([one.overhead for one in progress])
     wall = arrays(fluid.end) - arrays(fluid.last_start)
     alone = arrays([one.last_work for one in progress])
-    short = fluid.short_s()
+    short = _short_s(fluid)
     return FluidOutcome(
         jobs=jobs,
         cluster=fluid.cluster,
@@ -171,11 +191,14 @@ def _outcome(
         state=state.astype(np.int8),
         lost_s=lost,
         overhead_s=overhead,
-        preemptions=np.zeros(size, np.int64),
+        preemptions=arrays(fluid.stops.count if fluid.general else [0] * size),
         place_start=np.concatenate(([0], np.cumsum(counts)))[:-1].astype(np.int64),
         place_node=arrays([node for place in fluid.places for node in place]),
         deadlocks=(),
-        holding_gpu_s=0.0,
+        holding_gpu_s=fluid.kept_sum / WHOLE,
+        left_s=arrays([one.left for one in progress]),
+        room_by=arrays(fluid.stops.by) if fluid.general else None,
+        room_asked_at=arrays(fluid.stops.asked_at) if fluid.general else None,
         held_gpu_s=fluid.held_sum / WHOLE,
         queue_s=fluid.queue_sum,
         events=fluid.events,
@@ -197,3 +220,19 @@ def _outcome(
         first_instant=fluid.began or 0,
         slow_ppm=arrays(fluid.speeds.slow) if fluid.policy.topology.slowdown else None,
     )
+
+
+def arrays(values: list[int]) -> NDArray[np.int64]:
+    """As the outcome keeps them."""
+    return np.array(values, np.int64)
+
+
+def _short_s(fluid: Fluid) -> int:
+    """Replica-seconds that were wanted and did not run."""
+    short = 0
+    for job in np.flatnonzero(fluid.jobs.service).tolist():
+        since = int(fluid.jobs.submit[job])
+        until = since + int(fluid.jobs.run[job])
+        start = fluid.first[job] if fluid.starts[job] else until
+        short += max(0, min(start, until) - since)
+    return short

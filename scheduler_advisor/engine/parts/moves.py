@@ -9,8 +9,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Tenant:
     """A job's tasks on one node, for a pass of moves. `cost_s`: checkpoint and restore;
-    `left_s`: how long it is believed to run on; `movable`: it may be stopped and has no task on
-    another node."""
+    `left_s`: how long it is believed to run on; `movable`: it may be stopped, and its tasks may lie
+    anywhere; `held`: GPUs that the whole job holds, which all stand still when some of them move
+    (0: those of this node)."""
 
     job: int
     gpus: int
@@ -19,6 +20,12 @@ class Tenant:
     cost_s: int
     left_s: int
     movable: bool
+    held: int = 0
+
+    @property
+    def still(self) -> int:
+        """GPUs that stand still for a move."""
+        return self.held or self.gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +64,17 @@ def plan_moves(houses: Sequence[House], most: int, horizon_s: int, min_gain: flo
     the least free GPUs that takes it (ties: the lowest), and only if what is won outlasts what it
     costs: its idle GPUs, whole-node usable until the node would have come free by itself (at most
     `horizon_s`), against the GPU-seconds in which the moved jobs stand still. A node that took a
-    tenant in this pass is not emptied in it."""
+    tenant in this pass is not emptied in it, and no job moves twice in it."""
     room = {house.node: [house.free, house.cpu, house.mem] for house in houses}
     by_node = {house.node: house for house in houses}
     moves: list[Move] = []
     settled: set[int] = set()
+    moved: set[int] = set()
     partly = [house for house in houses if house.tenants and house.free > 0]
     for house in sorted(partly, key=lambda one: (one.total - one.free, one.node)):
         if house.node in settled or not worth_moving(house, horizon_s, min_gain):
+            continue
+        if moved & {tenant.job for tenant in house.tenants}:
             continue
         found = _emptied(house, room, by_node, {move.source for move in moves})
         if found is None or len(moves) + len(found) > most:
@@ -73,6 +83,7 @@ def plan_moves(houses: Sequence[House], most: int, horizon_s: int, min_gain: flo
             _shift(room, move.target, tenant, -1)
             settled.add(move.target)
             moves.append(move)
+            moved.add(move.job)
         room[house.node] = [-1, -1, -1]  # nobody moves in
     return moves
 
@@ -82,7 +93,7 @@ def worth_moving(house: House, horizon_s: int, min_gain: float) -> bool:
     if not all(tenant.movable for tenant in house.tenants):
         return False
     lasts = min(horizon_s, max(tenant.left_s for tenant in house.tenants))
-    cost = sum(tenant.gpus * tenant.cost_s for tenant in house.tenants)
+    cost = sum(tenant.still * tenant.cost_s for tenant in house.tenants)
     return house.free * lasts >= min_gain * cost and lasts > 0
 
 

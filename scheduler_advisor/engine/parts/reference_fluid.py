@@ -249,11 +249,14 @@ class SecondBySecond:
         moves = plan_moves(houses, part.moves, part.horizon_s, part.min_gain)
         for move in moves:
             slow = self.on[move.job]
-            lift(self.floor, slow.pieces, move.job)
-            slow.pieces = [
-                take_whole(self.floor, move.target, move.job, len(p.gpus), p.cpu, p.mem)
-                for p in slow.pieces
-            ]
+            for old in slow.pieces:
+                if old.node == move.source:
+                    lift(self.floor, [old], move.job)
+            for at, old in enumerate(slow.pieces):
+                if old.node == move.source:
+                    slow.pieces[at] = take_whole(
+                        self.floor, move.target, move.job, len(old.gpus), old.cpu, old.mem
+                    )
             slow.pause += move_cost_s(self.fluid, move.job)
             self.moved[move.job] = self.moved.get(move.job, 0) + 1
         if moves and self.waits:

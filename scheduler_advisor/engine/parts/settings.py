@@ -20,11 +20,12 @@ class Binding(StrEnum):
 
 
 class Defrag(StrEnum):
-    """When running jobs are moved together."""
+    """When running jobs are moved together; `pending`: when a job waits for want of a place."""
 
     NONE = "none"
     HOURS = "hours"
     THRESHOLD = "threshold"
+    PENDING = "pending"
 
 
 class Sharing(StrEnum):
@@ -101,7 +102,8 @@ class DefragPart(_Checked):
     """Moving running jobs together. `hours`: hours of the day, such as "2|14". `threshold`: the
     share of idle GPUs that lie on nodes in use, above which a pass begins. At most `moves` per
     pass, passes at least `every_s` apart, and only where GPU-seconds won on a node kept whole
-    for `horizon_s` outlast the checkpoint and the restore, `min_gain` times."""
+    for `horizon_s` outlast the checkpoint and the restore, `min_gain` times. `pending`: at most
+    `moves` for one waiting job, none of a job that began less than `every_s` ago."""
 
     kind: Defrag = Defrag.NONE
     hours: str = ""

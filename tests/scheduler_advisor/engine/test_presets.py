@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler_advisor.engine import Backfill, Cluster, Jobs, Policy, preset, simulate
+from scheduler_advisor.engine.parts.driver import driver_of
 
 
 def queues(name, **rules):
@@ -145,6 +146,85 @@ def test_kai_reclaims_down_to_the_fair_share_and_protects_what_is_not_preemptibl
     kept = simulate(fixed, Cluster.uniform(1, 8), queues("kai", a=4, b=4))
     assert kept.preemptions.sum() == 0
     assert kept.first_start[8:].min() == 1000
+
+
+def test_kai_consolidates_running_pods_so_that_a_larger_one_fits():
+    """Two nodes come to be half free each. A job of a whole node waits for nobody: one of the
+    others is evicted and starts again beside the other at that instant."""
+    jobs = Jobs.build(
+        submit=[0, 0, 0, 0, 50], run=[1000, 10, 1000, 10, 100], gpus=[2, 2, 2, 2, 4],
+        preemptible=[1, 1, 1, 1, 0], checkpoint_every=[30] * 5, restore_cost=[7] * 5,
+    )  # fmt: skip
+    cluster = Cluster.uniform(2, 4)
+    outcome = simulate(jobs, cluster, preset("kai"))
+    assert outcome.first_start.tolist() == [0, 0, 0, 0, 50]
+    assert outcome.preemptions.sum() == 0  # nobody gives way: all of them run on
+    assert outcome.migrations.tolist() == [0, 0, 1, 0, 0]
+    assert outcome.lost_s.tolist() == [0, 0, 20, 0, 0]  # since its checkpoint at 30
+    assert outcome.end[2] == 1000 + 20 + 7
+    apart = simulate(jobs, cluster, preset("kai").with_values({"defrag": "none"}))
+    assert apart.first_start[4] == 1000
+    fixed = jobs.changed(preemptible=np.zeros(5, np.int64))
+    assert simulate(fixed, cluster, preset("kai")).first_start[4] == 1000
+
+
+def test_kai_moves_pods_before_it_reclaims_and_reclaims_where_moves_do_not_help():
+    jobs = Jobs.build(
+        submit=[0, 0, 0, 0, 50, 60], run=[1000, 10, 1000, 10, 100, 100], gpus=[2, 2, 2, 2, 4, 4],
+        preemptible=[1] * 6, team=["a", "a", "a", "a", "b", "b"],
+    )  # fmt: skip
+    outcome = simulate(jobs, Cluster.uniform(2, 4), queues("kai", a=0, b=8))
+    assert outcome.first_start[4] == 50
+    assert outcome.first_start[5] == 60
+    assert outcome.migrations.sum() == 1
+    assert outcome.room_by.tolist() == [0, 0, 0, 0, 0, 2]
+    assert outcome.preemptions[:4].sum() == 2
+
+
+def test_singularity_takes_gpus_from_elastic_jobs_before_it_stops_any():
+    jobs = Jobs.build(
+        submit=[0, 100], run=[1000, 200], gpus=[8, 4], tasks=[8, 4], gpus_per_task=[1, 1],
+        priority=[0, 1], min_tasks=[4, 0], max_tasks=[8, 0],
+    )  # fmt: skip
+    policy = preset("singularity").with_values(
+        {"elastic.resize_s": 0, "elastic.every_s": 0, "elastic.efficiency_milli": 1000}
+    )
+    outcome = simulate(jobs, Cluster.uniform(1, 8), policy)
+    assert outcome.start.tolist() == [0, 100]
+    assert outcome.preemptions.tolist() == [0, 0]
+    assert outcome.resizes.tolist() == [2, 0]  # down to 4 for the other, up again after it
+    assert outcome.end.tolist() == [1100, 300]  # 8,000 task-seconds: 100 x 8, 200 x 4, 800 x 8
+
+
+def test_singularity_checkpoints_an_elastic_job_that_cannot_give_enough():
+    jobs = Jobs.build(
+        submit=[0, 100], run=[1000, 50], gpus=[8, 8], tasks=[8, 8], gpus_per_task=[1, 1],
+        priority=[0, 1], min_tasks=[4, 0], max_tasks=[8, 0],
+    )  # fmt: skip
+    outcome = simulate(jobs, Cluster.uniform(1, 8), preset("singularity"))
+    write = -(-8 * 40 // 100)  # 8 GPUs of 40 GiB over 100 GiB/s
+    assert outcome.preemptions.tolist() == [1, 0]
+    assert outcome.start.tolist() == [100 + write + 50, 100 + write]
+    assert outcome.lost_s.tolist() == [0, 0]
+    assert outcome.overhead_s.tolist() == [2 * write, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "driver"),
+    [
+        ("kai", {}, "compiled"),
+        ("kai", {"preemptible": [1, 0]}, "plain"),
+        ("singularity", {}, "compiled"),
+        ("singularity", {"min_tasks": [1, 0]}, "plain"),
+    ],
+)
+def test_a_part_that_touches_no_job_leaves_the_compiled_driver(name, columns, driver):
+    jobs = Jobs.build(
+        submit=[0, 0], run=[10, 10], gpus=[2, 2], tasks=[2, 2], gpus_per_task=[1, 1], **columns
+    )
+    chosen = driver_of(jobs, preset(name))
+    assert chosen.name == driver
+    assert bool(chosen.because) == bool(chosen.lines()) == (driver == "plain")
 
 
 def test_singularity_stops_any_job_for_a_higher_tier_and_loses_only_the_checkpoint():

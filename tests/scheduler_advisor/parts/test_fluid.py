@@ -140,13 +140,44 @@ def test_a_service_is_short_by_the_minutes_that_its_replicas_wait():
 def test_what_the_driver_does_not_know_is_refused_by_name():
     jobs = Jobs.build(submit=[0], run=[1], gpus=[1])
     for keys, told in (
-        ({"backfill": "easy"}, "backfill easy"),
+        ({"backfill": "conservative"}, "backfill conservative"),
         ({"placement": "random"}, "placement random"),
-        ({"order": "drf"}, "order drf"),
-        ({"preemption": "priority"}, "preemption"),
+        ({"order": "las"}, "order las"),
+        ({"preemption": "priority", "preemption__mode": "suspend"}, "suspend"),
     ):
         policy = by(Policy(), elastic="resize", **keys)
         with pytest.raises(PolicyError, match=told):
             check_fluid(jobs, Cluster.uniform(1, 1), policy)
     with pytest.raises(PolicyError, match=r"defrag\.hours"):
         check_fluid(jobs, Cluster.uniform(1, 1), by(Policy(), defrag="hours"))
+
+
+def test_a_gang_over_several_nodes_moves_only_the_tasks_of_the_node_that_comes_free():
+    """Node 0 holds two tasks of a gang whose other two fill node 1; node 2 has room for them. The
+    whole gang stands still for the move."""
+    jobs = Jobs.build(
+        submit=[0, 0, 1], run=[100, 20_000, 20_000], gpus=[2, 2, 4], tasks=[1, 1, 2],
+        gpus_per_task=[2, 2, 2], preemptible=[0, 1, 1], checkpoint_cost=[0, 10, 10],
+        restore_cost=[0, 20, 20], distinct_nodes=[0, 0, 0],
+    )  # fmt: skip
+    three = Cluster.uniform(3, 4)
+    policy = by(Policy(), placement="worst-fit", defrag="hours", defrag__hours="1")
+    still = simulate_fluid(jobs, three, by(policy, defrag="none"))
+    moved = simulate_fluid(jobs, three, policy)
+    assert [still.nodes(job).tolist() for job in (1, 2)] == [[1], [2, 0]]
+    assert [moved.nodes(job).tolist() for job in (1, 2)] == [[1], [2, 1]]
+    assert moved.migrations.tolist() == [0, 0, 1]
+    assert (moved.end - still.end).tolist() == [0, 0, 30]
+    assert moved.paused_gpu_s == 4 * 30
+
+
+def test_a_gang_that_must_stay_in_one_leaf_is_not_torn_apart_by_moves():
+    jobs = Jobs.build(
+        submit=[0, 0, 1], run=[100, 20_000, 20_000], gpus=[2, 2, 4], tasks=[1, 1, 2],
+        gpus_per_task=[2, 2, 2], preemptible=[0, 1, 1], topology=["", "", "required:leaf"],
+    )  # fmt: skip
+    three = Cluster.build(gpus=[4] * 3, leaf=["a", "b", "a"])
+    policy = by(Policy(), placement="topology", defrag="hours", defrag__hours="1")
+    outcome = simulate_fluid(jobs, three, policy)
+    assert outcome.migrations[2] == 0
+    assert "b" not in {three.leaf[node] for node in outcome.nodes(2).tolist()}
