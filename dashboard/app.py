@@ -52,17 +52,19 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[dict[str, Any] | None]]
 def pages_app(
     store: Store,
     *,
+    account: connection.Account,
     routes: Sequence[BaseRoute],
     lifespan: Lifespan,
     middleware: Sequence[Middleware],
 ) -> ASGIApp:
-    """Pages over ``store`` at /, with the service's own routes beside them."""
+    """Pages over ``store`` at /, its ledger brought up to date by ``account``, with the service's
+    own routes beside them."""
     for name, value in OPTIONS.items():
         st.config.set_option(name, value)
 
     @asynccontextmanager
     async def attached(app: Any) -> AsyncIterator[dict[str, Any] | None]:
-        connection.attach(store)
+        connection.attach(store, account)
         threading.Thread(target=import_module, args=("dashboard.warm",), daemon=True).start()
         async with lifespan(app) as state:
             yield state

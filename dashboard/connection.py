@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from analytics.window import Window
 from collector.store import Store
 
-_open: dict[str, Store] = {}
+Account = Callable[[Window, str | None], object]
+"""Brings the ledger of a cluster (None: all) up to date where a window reaches past the facts."""
+_open: dict[str, tuple[Store, Account]] = {}
 _current: list[str] = []
 
 
-def attach(store: Store) -> None:
-    """Make ``store`` the one that pages show."""
-    _open[store.path] = store
+def attach(store: Store, account: Account = lambda window, cluster: None) -> None:
+    """Make ``store`` the one that pages show; ``account`` is called before a report is shown."""
+    _open[store.path] = (store, account)
     _current[:] = [store.path]
 
 
@@ -28,4 +33,11 @@ def current_path() -> str | None:
 
 def store_at(path: str) -> Store:
     """The open store of ``path``."""
-    return _open[path]
+    return _open[path][0]
+
+
+def accounted(path: str, window: Window, cluster: str | None) -> Store:
+    """The open store of ``path``, its ledger up to date for the window."""
+    store, account = _open[path]
+    account(window, cluster)
+    return store

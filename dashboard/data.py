@@ -35,7 +35,7 @@ from analytics.questions.run_owners import RunOwner, run_owners
 from analytics.reports.evidence import evidence_report
 from analytics.reports.stranding_at import Shape, StartAnswer, stranding_at
 from analytics.window import Window
-from dashboard.connection import store_at
+from dashboard.connection import accounted, store_at
 from scheduler_advisor import window as advisor
 from scheduler_advisor.job_card import JobCard, job_card
 from scheduler_advisor.measurements.team_waits import TeamWaits, by_team
@@ -93,7 +93,9 @@ def cost(
 ) -> Report:
     """The cost report, as the API and the command line give it."""
     return _shown(
-        reports.cost_report(store_at(path), window, by, cluster=cluster, currency=currency)
+        reports.cost_report(
+            accounted(path, window, cluster), window, by, cluster=cluster, currency=currency
+        )
     )
 
 
@@ -107,7 +109,9 @@ def ledger(
 ) -> Report:
     """The ledger report, as the API and the command line give it."""
     return _shown(
-        reports.ledger_report(store_at(path), window, by, cluster=cluster, currency=currency)
+        reports.ledger_report(
+            accounted(path, window, cluster), window, by, cluster=cluster, currency=currency
+        )
     )
 
 
@@ -151,7 +155,9 @@ def stranding(
 ) -> Report:
     """The stranding report, as the API and the command line give it."""
     return _shown(
-        reports.stranding_report(store_at(path), window, by, cluster=cluster, currency=currency)
+        reports.stranding_report(
+            accounted(path, window, cluster), window, by, cluster=cluster, currency=currency
+        )
     )
 
 

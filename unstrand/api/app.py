@@ -12,6 +12,7 @@ from unstrand.api import (
     backup,
     books,
     calibration,
+    checkpoints,
     cluster,
     docs,
     errors,
@@ -51,7 +52,18 @@ def api_app(service: Service) -> FastAPI:
     turn = [Depends(limited())]
     for questions in (reports, money, statements, measurements, advice, handover, health, cluster):
         app.include_router(questions.router, dependencies=turn)
-    for part in (status, ingest, books, sheet_books, rules, adjustments, invoices, imports, backup):
+    for part in (
+        status,
+        ingest,
+        books,
+        sheet_books,
+        rules,
+        checkpoints,
+        adjustments,
+        invoices,
+        imports,
+        backup,
+    ):
         app.include_router(part.router)
     # Replays take longer than a question may: they work in processes and are followed or awaited.
     for long in (whatif.router, runs.router, calibration.router, advice.making):

@@ -13,6 +13,7 @@ from unstrand.commands import (
     audit,
     calculate,
     calibrate,
+    checkpoint,
     close,
     demo,
     doctor,
@@ -76,6 +77,7 @@ sheet_books.register(price.price_app)
 price.price_app.command("calculate")(calculate.calculate)
 app.add_typer(org.org_app, name="org")
 app.add_typer(setting.setting_app, name="setting")
+app.add_typer(checkpoint.checkpoint_app, name="checkpoint")
 app.add_typer(adjust.adjust_app, name="adjust")
 app.add_typer(invoice.invoice_app, name="invoice")
 app.command("audit")(audit.audit)

@@ -36,6 +36,7 @@ def service_app(service: Service) -> ASGIApp:
     registry, meter = service_registry(service)
     return pages_app(
         service.store,
+        account=service.keeper.past_the_facts,
         routes=[*service_routes(service, registry), Mount("/api/v1", api_app(service))],
         lifespan=lifespan,
         middleware=[Middleware(HostGuard), Middleware(RequestMeter, figures=meter)],

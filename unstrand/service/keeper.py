@@ -69,6 +69,21 @@ class LedgerKeeper:
             self._asked[window, cluster] = now
         return built
 
+    def past_the_facts(self, window: Window, cluster: str | None) -> int:
+        """Build the whole hours of a window that lie between the last fact and now, for a page;
+        returns the hours built. What is before is built in the background, and shown as it is."""
+        now = self._clock().replace(minute=0, second=0, microsecond=0)
+        built = 0
+        for name in clusters(self._store) if cluster is None else [cluster]:
+            known = facts_span(self._store, name)
+            if known is None:
+                continue
+            last = known.until.replace(minute=0, second=0, microsecond=0)
+            since, until = max(window.since, last), min(window.until, now)
+            if since < until:
+                built += self.window(Window(since, until), name)
+        return built
+
     def _build(self, back: timedelta | None) -> int:
         return sum(
             self._piece(piece, cluster)

@@ -139,6 +139,27 @@ def test_settings_and_payers_are_set_and_listed(ask):
     assert (rows["who pays: unallocated"], rows["headroom_gpus"]) == ("use", "2")
 
 
+def test_checkpoint_intervals_are_declared_replaced_removed_and_logged(ask, site):
+    wish = {"account": "lang", "job_name": "train", "since": "2026-10-19", "actor": "ada"}
+    assert ask("POST", "/checkpoint-intervals", json=wish | {"interval_s": 3600}).status_code == 200
+    assert ask("POST", "/checkpoint-intervals", json=wish | {"interval_s": 1800}).status_code == 200
+    (row,) = ask("GET", "/checkpoint-intervals").json()
+    assert (row["account"], row["job_name"], row["interval_s"]) == ("lang", "train", 1800)
+    assert ask("POST", "/checkpoint-intervals/remove", json=wish).json() == {"removed": True}
+    assert ask("GET", "/checkpoint-intervals").json() == []
+    gone = ask("POST", "/checkpoint-intervals/remove", json=wish)
+    assert (gone.status_code, "no checkpoint interval" in str(gone.json())) == (400, True)
+    log = ask("GET", "/audit", params={"action": "checkpoint"}).json()
+    assert {(row["action"], row["before_value"], row["after_value"]) for row in log} == {
+        ("checkpoint.declare", None, "3600 s"), ("checkpoint.declare", "3600 s", "1800 s"),
+        ("checkpoint.remove", "1800 s", None),
+    }  # fmt: skip
+    ask("POST", "/close", json={"day": "2026-10-20", "cluster": site.CLUSTER})
+    for path, more in (("", {"interval_s": 60}), ("/remove", {})):
+        late = ask("POST", f"/checkpoint-intervals{path}", json=wish | more)
+        assert (late.status_code, "is closed" in str(late.json())) == (400, True)
+
+
 def test_a_day_is_closed_and_then_refuses_rules_of_before(ask, site):
     closed = ask("POST", "/close", json={"day": "2026-10-20", "cluster": site.CLUSTER}).json()
     assert (closed["day"], closed["cluster"]) == ("2026-10-20", "small")
@@ -218,6 +239,13 @@ def test_a_day_is_closed_by_the_writer_after_what_was_sent_before(ask, site, mon
 @pytest.mark.parametrize(
     ("method", "path", "content", "word"),
     [
+        ("POST", "/checkpoint-intervals", {"json": {"since": "x", "interval_s": 1}}, "time"),
+        (
+            "POST",
+            "/checkpoint-intervals",
+            {"json": {"since": "2026-10-19", "interval_s": 0}},
+            "above 0",
+        ),
         ("GET", "/statements", {"params": {"month": "2026-13"}}, "write 2026-10"),
         ("GET", "/statements", {"params": OCTOBER | {"team": "x"}}, "no team"),
         ("GET", "/statements", {"params": OCTOBER | {"team": "x", "platform": "1"}}, "one of them"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 WEEK = ("--since", "2026-10-05", "--until", "2026-10-12")
@@ -36,3 +38,25 @@ def test_fragmentation_by_node_adds_up_to_that_of_the_cluster(cli, demo_db):
     assert any(row["fragmented_gpu_hours"] for row in whole["rows"])
     refused = cli("report", "fragmentation", *day, "--by", "user")
     assert (refused.code, "cluster, rack or node" in refused.err) == (2, True)
+
+
+def test_a_declared_interval_turns_what_may_be_lost_into_what_is(cli, demo_db, tmp_path):
+    db = shutil.copy(demo_db, tmp_path / "copy.duckdb")
+
+    def kinds():
+        rows = cli("report", "evidence", *WEEK, "--db", db, "--json").json["rows"]
+        return {row["evidence"] for row in rows if row["class"] in ("lost", "possibly_lost")}
+
+    before = kinds()
+    assert "declared" not in before
+    assert cli("checkpoint", "declare", "900", "--by", "ada", "--db", db).code == 0
+    (row,) = cli("checkpoint", "list", "--db", db, "--json").json["rows"]
+    assert (row["interval_s"], row["account"], row["source"]) == (900, None, "ada")
+    assert kinds() == (before - {"none", "learnt"}) | {"declared"}, "only marks are better"
+    assert cli("checkpoint", "remove", "--by", "bob", "--db", db).code == 0
+    assert kinds() == before
+    assert cli("checkpoint", "remove", "--db", db).code == 1
+    log = cli("audit", "--action", "checkpoint", "--db", db, "--json").json["rows"]
+    assert [(row["action"], row["actor"]) for row in log] == [
+        ("checkpoint.declare", "ada"), ("checkpoint.remove", "bob")
+    ]  # fmt: skip
