@@ -247,6 +247,12 @@ def _columns(facts: Sequence[Fact]) -> dict[str, list[object]]:
     return {name: [getattr(fact, name) for fact in facts] for name in names}
 
 
+def _is_special(values: Sequence[object]) -> bool:
+    """Whether a column is of times or tuples; a column has one kind of value."""
+    kind = next((value for value in values if value is not None), None)
+    return isinstance(kind, (datetime, tuple))
+
+
 def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else to_utc_naive(value)
 
@@ -254,7 +260,7 @@ def _plain(value: object) -> object:
 def _to_arrow(columns: Mapping[str, Any]) -> pa.Table:
     arrays = {}
     for name, values in columns.items():
-        if isinstance(values, (list, tuple)):
+        if isinstance(values, (list, tuple)) and _is_special(values):
             values = [_plain(value) for value in values]
         arrays[name] = (
             values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)

@@ -62,6 +62,42 @@ class Question:
         return [since, until] if self.cluster is None else [since, until, self.cluster]
 
 
+class Asked:
+    """A question in a unit of work, and what its rows are called: hours in the report's calendar,
+    owners as they were at an instant."""
+
+    def __init__(self, work: Work, question: Question) -> None:
+        self.work, self.question = work, question
+        self._owners_at: datetime | None = None
+        keys = [key for key in question.keys if key in TIME_KEYS]
+        if keys:
+            columns = ", ".join(f"label_{key} VARCHAR" for key in keys)
+            work.execute(
+                f"CREATE OR REPLACE TEMP TABLE report_calendar (starts TIMESTAMP, {columns})"
+            )
+            work.append("report_calendar", hour_labels(question.window, keys))
+
+    def name_owners(self, at: datetime) -> None:
+        """The owners of every holder at one instant, one row per share."""
+        if self._owners_at == at or not set(self.question.keys) & set(_ORG):
+            return
+        self._owners_at = at
+        work, org = self.work, OrgMap.load(self.work)
+        work.execute(
+            "CREATE OR REPLACE TEMP TABLE report_owner (holder_key INTEGER, team VARCHAR, "
+            "project VARCHAR, cost_center VARCHAR, ppm HUGEINT)"
+        )
+        columns: dict[str, list[Any]] = {"holder_key": [], "ppm": [], **{name: [] for name in _ORG}}
+        for holder in work.rows("SELECT * FROM ledger_holder ORDER BY holder_key"):
+            for owner in org.owners(holder, at):
+                columns["holder_key"].append(holder["holder_key"])
+                columns["ppm"].append(owner.ratio_ppm)
+                for name in _ORG:
+                    columns[name].append(getattr(owner, name))
+        if columns["holder_key"]:
+            work.append("report_owner", columns)
+
+
 def epochs(question: Question, changes: Sequence[datetime]) -> list[tuple[datetime, datetime]]:
     """The window cut at the instants where mapping, who-pays table or rates change."""
     window = question.window
@@ -71,17 +107,17 @@ def epochs(question: Question, changes: Sequence[datetime]) -> list[tuple[dateti
 
 
 def cells(
-    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: Source
+    asked: Asked, spans: Sequence[tuple[datetime, datetime]], source: Source
 ) -> Iterator[Cell]:
-    """Sums of ``ledger_hour`` (or rows like it), one list of cells per epoch; after `label_hours`.
+    """Sums of ``ledger_hour`` (or rows like it), one list of cells per epoch.
 
     Raises ReportError for more than half a million cells.
     """
-    org = OrgMap.load(work)
+    work, question = asked.work, asked.question
     names, keys = [column.value for column in _COLUMNS], question.keys
     classes = [(name.value, f"cost_{name.value}") for name in LedgerClass]
     for since, until in spans:
-        _owners(work, org, question.org_at or since)
+        asked.name_owners(question.org_at or since)
         inner = ", ".join(f"CAST(sum({name}) AS HUGEINT) AS {name}" for name in names)
         outer = ", ".join(f"sum({name} * ppm) AS {name}" for name in names)
         money = ", ".join(f"sum({c.value} * ppm * micro) AS cost_{c.value}" for c in LedgerClass)
@@ -95,13 +131,14 @@ def cells(
 
 
 def cause_cells(
-    work: Work, question: Question, spans: Sequence[tuple[datetime, datetime]], source: Source
+    asked: Asked, spans: Sequence[tuple[datetime, datetime]], source: Source
 ) -> Iterator[Cell]:
     """Sums of ``ledger_cause``: per group of the run that caused or waited, columns
     ``class/role``. Raises ReportError for more than half a million."""
-    org, keys = OrgMap.load(work), question.keys
+    work, question = asked.work, asked.question
+    keys = question.keys
     for since, until in spans:
-        _owners(work, org, question.org_at or since)
+        asked.name_owners(question.org_at or since)
         inner = "CAST(sum(gpu_us) AS HUGEINT) AS gpu_us"
         outer = "class, role, rule, sum(gpu_us * ppm) AS gpu_us, sum(gpu_us * ppm * micro) AS cost"
         causes = source.over(since, until).causes
@@ -121,35 +158,6 @@ def _refuse_more(rows: list[dict[str, Any]]) -> None:
             f"more than {MOST_CELLS} groups: at most so many are reported; group by less or "
             "shorten the window"
         )
-
-
-def label_hours(work: Work, question: Question) -> None:
-    """Say what the window's hours are called in the report's calendar, for `cells` and
-    `cause_cells`."""
-    keys = [key for key in question.keys if key in TIME_KEYS]
-    if not keys:
-        return
-    columns = ", ".join(f"label_{key} VARCHAR" for key in keys)
-    work.execute(f"CREATE OR REPLACE TEMP TABLE report_calendar (starts TIMESTAMP, {columns})")
-    work.append("report_calendar", hour_labels(question.window, keys))
-
-
-def _owners(work: Work, org: OrgMap, at: datetime) -> None:
-    """The owners of every holder at one instant, one row per share."""
-    work.execute("DROP TABLE IF EXISTS report_owner")
-    work.execute(
-        "CREATE TEMP TABLE report_owner (holder_key INTEGER, team VARCHAR, project VARCHAR, "
-        "cost_center VARCHAR, ppm HUGEINT)"
-    )
-    columns: dict[str, list[Any]] = {"holder_key": [], "ppm": [], **{name: [] for name in _ORG}}
-    for holder in work.rows("SELECT * FROM ledger_holder ORDER BY holder_key"):
-        for owner in org.owners(holder, at):
-            columns["holder_key"].append(holder["holder_key"])
-            columns["ppm"].append(owner.ratio_ppm)
-            for name in _ORG:
-                columns[name].append(getattr(owner, name))
-    if columns["holder_key"]:
-        work.append("report_owner", columns)
 
 
 def _sql(

@@ -17,7 +17,7 @@ from analytics.money import shown, shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.adjusted import Adjusted, adjusted
 from analytics.reports.amounts import Sum, figures, hours, nine
-from analytics.reports.cells import Question, cause_cells, cells, epochs, label_hours
+from analytics.reports.cells import Asked, Question, cause_cells, cells, epochs
 from analytics.reports.identity import Installed, installed
 from analytics.reports.keys import HOLDER_KEYS, checked
 from analytics.reports.posting import Books, fill
@@ -68,10 +68,10 @@ def _report(
     if set(question.by) & set(HOLDER_KEYS):
         spread = any(pays.unallocated(since) is Unallocated.USE for since, _ in spans)
         question = replace(question, spread=spread)
-    label_hours(work, question)
+    asking = Asked(work, question)
     books = Books(question, pays, rates, unit)
-    have = cells(work, question, spans, source)
-    fill(books, have, cause_cells(work, question, spans, source))
+    have = cells(asking, spans, source)
+    fill(books, have, cause_cells(asking, spans, source))
     whole = installed(work, asked, window, spans)
     own = [a for a in adjustments(work) if a.within(window)]
     beside = adjusted(own, window, question.cluster, unit, rates)

@@ -82,10 +82,13 @@ def installed_by_model(
     for cluster in clusters:
         fleet = Fleet.of(inventory(work, cluster, window.since_us, window.until_us))
         for book in books(work, cluster, window):
+            known: dict[str, tuple[list[dict[str, Any]], list[int]]] = {}
             for pool, timeline in enumerate(fleet.installed):
                 model = fleet.pools[pool][1]
-                rows = [row for row in book.prices.rows_of(model) if row["kind"] in kinds]
-                cuts = sorted(edges | book.prices.changes([model]))
+                if model not in known:
+                    found_rows = [r for r in book.prices.rows_of(model) if r["kind"] in kinds]
+                    known[model] = (found_rows, sorted(edges | book.prices.changes([model])))
+                rows, cuts = known[model]
                 for t0, t1, gpus in clip(timeline, book.since, book.until):
                     inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
                     for a, b in itertools.pairwise(inside):

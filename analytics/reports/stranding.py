@@ -11,7 +11,7 @@ from analytics.ledger.classes import STRANDED, LedgerClass
 from analytics.money import shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.amounts import hours, hours_parts
-from analytics.reports.cells import Question, cause_cells, cells, epochs, label_hours
+from analytics.reports.cells import Asked, Question, cause_cells, cells, epochs
 from analytics.reports.cost import asked_clusters, price_rows
 from analytics.reports.identity import PER_UNIT
 from analytics.reports.keys import checked
@@ -55,8 +55,7 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
     have = {row["currency"] for row in price_rows(work, question, priced)}
     unit = one_currency(have, currency)
     spans = epochs(question, [*OrgMap.load(work).changes, *rates.changes(have, unit)])
-    label_hours(work, question)
-    found = list(cause_cells(work, question, spans, source))
+    found = list(cause_cells(Asked(work, question), spans, source))
     time: dict[tuple[Any, ...], int] = defaultdict(int)
     cost: dict[tuple[Any, ...], Fraction] = defaultdict(Fraction)
     for cell in found:
@@ -90,7 +89,7 @@ def _finish(
     unit, explained = whole
     plain = Question(question.window, (), question.cluster)
     sums: dict[str, int] = defaultdict(int)
-    for cell in cells(work, plain, epochs(plain, []), source):
+    for cell in cells(Asked(work, plain), epochs(plain, []), source):
         for name, amount in cell.time.items():
             sums[name] += amount
     classes = sum(sums[name] for name in EXPLAINED)
