@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler_advisor.engine.parts.fluid_run import is_fluid
+from scheduler_advisor.engine.parts.driver import driver_of
 from scheduler_advisor.engine.policy import Backfill, Policy
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.past import Past
@@ -92,7 +92,7 @@ def _seconds(past: Past, policy: Policy | None) -> float:
     """About how long one replay takes."""
     if policy is None:
         return 0.0
-    if is_fluid(past.jobs, policy):
+    if driver_of(past.jobs, policy).plain:
         return len(past.jobs) / PARTS_RATE
     return len(past.jobs) / LIVE_RATE if policy.live else 0.0
 
