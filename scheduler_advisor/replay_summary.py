@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from scheduler_advisor.engine.blast import blast_radius
 from scheduler_advisor.engine.outcome import STATES, Outcome
-from scheduler_advisor.engine.parts.communication import communication, uplink_load
+from scheduler_advisor.engine.parts.communication import by_job, communication, uplink_load
 from scheduler_advisor.engine.parts.driver import driver_of
 from scheduler_advisor.engine.parts.fluid_outcome import FluidOutcome
 from scheduler_advisor.engine.parts.levels import tree_of
+from scheduler_advisor.readers.communication import Origin
 from scheduler_advisor.readers.jobs import JobsRead
 from scheduler_advisor.replay_detail import gpus_of, spread
 from scheduler_advisor.stops_summary import stops
@@ -58,6 +59,7 @@ def summarised(outcome: Outcome, *, read: JobsRead | None = None) -> dict[str, A
         "migrations": int(migrations_of(outcome).sum()),
         "blast_radius": _blast(outcome),
         **_communication(outcome),
+        **_origins(outcome, read),
         **_changes(outcome),
         "observed_wait_s": _observed(read),
         **_driver(outcome),
@@ -113,6 +115,37 @@ def _communication(outcome: Outcome) -> dict[str, Any]:
                 "capacity_gb_s": float(capacity[at]),
             }
             for at, leaf in enumerate(leaves.tolist())
+        ],
+    }
+
+
+def _origins(outcome: Outcome, read: JobsRead | None) -> dict[str, Any]:
+    """What the communication fractions rest on, class by class and in all; `penalty`: what better
+    places could win."""
+    if outcome.slow_ppm is None or read is None or read.communication is None:
+        return {}
+    known, (spent, added, _) = read.communication, by_job(outcome)
+    ids = [str(name) for name in outcome.jobs.job_id]
+    origin = np.array([known.origin(job_id) for job_id in ids])
+    of_class = np.array([known.of_job.get(job_id, -1) for job_id in ids], np.int64)
+    total = added.sum()
+    return {
+        "all_reduce_penalty_by_origin_ratio": {
+            str(one): float(added[origin == one].sum() / total) if total else 0.0 for one in Origin
+        },
+        "communication_classes": [
+            {
+                "user": one.user,
+                "name": one.name,
+                "gpus": one.gpus,
+                "fraction": one.fraction,
+                "origin": str(one.origin),
+                "runs": one.runs,
+                "all_reduce_gpu_hours": float(spent[of_class == at].sum()) / 3600,
+                "penalty_gpu_hours": float(added[of_class == at].sum()) / 3600,
+            }
+            for at, one in enumerate(known.classes)
+            if (of_class == at).any()
         ],
     }
 

@@ -19,12 +19,14 @@ from scheduler_advisor.diagnosis.aims import aims
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
 from scheduler_advisor.diagnosis.diagnose import diagnose as diagnosed
 from scheduler_advisor.diagnosis.seen import Seen
+from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.followup.shift import Withdrawn, shifts, workload_of
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.handover.handover import target_of
 from scheduler_advisor.measurements.repeats import Repeat, varying_repeats
 from scheduler_advisor.not_resumable import not_resumable
 from scheduler_advisor.past import Past, past_of
+from scheduler_advisor.readers.communication import read_communication
 from scheduler_advisor.readers.errors import ReaderError
 from scheduler_advisor.readers.seen import read_seen, resumable
 from scheduler_advisor.readers.store import read_history
@@ -129,7 +131,13 @@ def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
     if _simulated(store, window, cluster):
         past = replace(past, wait_s=None, remarks=(*past.remarks, "the starts are a replay's"))
     able = resumable(store, cluster, past.jobs)
-    past = replace(past, jobs=past.jobs.changed(preemptible=able.astype(np.int64)))
+    known = read_communication(store, cluster, window.until, past.cluster, Policy())
+    past = replace(
+        past,
+        jobs=past.jobs.changed(
+            preemptible=able.astype(np.int64), comm_milli=known.by_traffic(past.jobs.job_id)
+        ),
+    )
     span = (window.since, window.until)
     with store.work() as work:
         repeats = varying_repeats(work, window, cluster)

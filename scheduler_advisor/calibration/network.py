@@ -165,8 +165,9 @@ def _network(
 ) -> Network:
     jobs, usual = past.jobs, float(np.median(list(fractions.values())))
     gang = jobs.tasks > 1
-    milli = np.where(gang, max(1, round(usual * 1000)), jobs.comm_milli)
-    own = np.zeros(len(jobs), bool)
+    measured = jobs.comm_milli > 0  # by traffic
+    milli = np.where(gang & ~measured, max(1, round(usual * 1000)), jobs.comm_milli)
+    own = gang & measured
     for each, f in fractions.items():
         members = list(each.slow + each.fast)
         milli[members], own[members] = max(1, round(f * 1000)), True

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from collector.traces.formats import read_trace
 from collector.traces.trace import Trace
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.readers.communication import Measured
 from scheduler_advisor.readers.errors import ReaderError
 
 Ints = NDArray[np.int64]
@@ -58,6 +59,8 @@ class JobsRead:
     capacity: int | None
     observed_wait_s: Ints | None
     """Wait of each job in the past, by job; None where the trace has no starts."""
+    communication: Measured | None = None
+    """What is known of the gangs' communication, where it was asked for."""
 
     def lines(self) -> list[str]:
         """Rows kept and dropped, for people."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from scheduler_advisor.engine.cluster import UNLIMITED, Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Outage, OutageKind, Partition
+from scheduler_advisor.engine.parts.allreduce import comm_of
+from scheduler_advisor.engine.parts.places import by_network
+from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.readers.communication import Measured, read_communication
 from scheduler_advisor.readers.errors import ReaderError
 from scheduler_advisor.readers.jobs import JobsRead
 
@@ -90,11 +94,15 @@ class History:
     origin_s: int
 
 
-def read_history(facts: Facts, cluster: str, since: datetime, until: datetime) -> History:
+def read_history(
+    facts: Facts, cluster: str, since: datetime, until: datetime, network: Policy | None = None
+) -> History:
     """What ran in ``[since, until)`` on ``cluster``, as jobs, on the nodes as they were at the end.
 
     Jobs that ran already when the window began come with it, from their own submit. An open run
-    counts until it was last known. Nodes that were down or drained are so in the replay too.
+    counts until it was last known. Nodes that were down or drained are so in the replay too. With
+    ``network``, a policy in which the network matters, gangs have the communication fractions that
+    the store shows, and the run times that they would have had where they lie best.
     Raises ReaderError where the store holds no jobs or no nodes for it.
     """
     params = (cluster, cluster, cluster, until, until, since)
@@ -105,10 +113,31 @@ def read_history(facts: Facts, cluster: str, since: datetime, until: datetime) -
             "see `unstrand doctor` for what the store covers"
         )
     origin = int(min(pc.min(table.column("submit")).as_py(), since.timestamp()))
-    return History(
-        read=_jobs(table, origin),
-        cluster=_cluster(facts, cluster, since, until, origin),
-        origin_s=origin,
+    read = _jobs(table, origin)
+    fleet = _cluster(facts, cluster, since, until, origin)
+    if network is not None and by_network(network):
+        read = _communicating(read, read_communication(facts, cluster, until, fleet, network),
+                              network)  # fmt: skip
+    return History(read=read, cluster=fleet, origin_s=origin)
+
+
+def _communicating(read: JobsRead, known: Measured, network: Policy) -> JobsRead:
+    jobs = read.jobs
+    ids = [str(name) for name in jobs.job_id]
+    own = [known.milli(job_id) for job_id in ids]
+    run = jobs.run
+    if network.topology.slowdown:
+        fractions = comm_of(own, jobs.gpus.tolist(), network.topology.comm_milli)
+        best = [
+            known.on_the_best(job_id, seconds, milli)
+            for job_id, seconds, (milli, _) in zip(ids, run.tolist(), fractions, strict=True)
+        ]
+        run = np.array(best, np.int64)
+    return replace(
+        read,
+        jobs=jobs.changed(comm_milli=np.array(own, np.int64), run=run),
+        remarks=(*read.remarks, *known.remarks()),
+        communication=known,
     )
 
 

@@ -147,10 +147,15 @@ def applied(policy: Policy, change: Change) -> Policy | None:
 
 @cache
 def replayable(policy: Policy) -> bool:
-    """Whether the simulator has every part of the policy: one small job is replayed to see."""
+    """Whether the simulator has every part of the policy: one small job, to which all of them could
+    do something, is replayed to see."""
     one = np.ones(1, np.int64)
+    job = Jobs.build(
+        submit=one, run=one, gpus=2 * one, tasks=2 * one, gpus_per_task=one, min_tasks=one,
+        preemptible=one,
+    )  # fmt: skip
     try:
-        simulate(Jobs.build(submit=one, run=one, gpus=one), Cluster.uniform(1, 1), policy)
+        simulate(job, Cluster.uniform(1, 2), policy)
     except PolicyError:
         return False
     return True

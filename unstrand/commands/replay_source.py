@@ -8,6 +8,7 @@ from pathlib import Path
 
 from collector.store import Store
 from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.readers.errors import ReaderError
 from scheduler_advisor.readers.fleet import read_fleet
 from scheduler_advisor.readers.jobs import JobsRead, Overrun, read_jobs
@@ -43,10 +44,10 @@ class ReplayInput:
     fleet: str
 
 
-def replay_input(source: ReplaySource) -> ReplayInput:
-    """Read what the options name."""
+def replay_input(source: ReplaySource, network: Policy | None = None) -> ReplayInput:
+    """Read what the options name; ``network``: a policy in which the network matters."""
     if source.window is not None:
-        return _from_store(source, source.window)
+        return _from_store(source, source.window, network)
     if source.jobs is None or source.fleet is None:
         raise ReaderError("give --jobs FILE with --fleet SPEC, or --window 4w")
     cluster = read_fleet(source.fleet)
@@ -54,11 +55,11 @@ def replay_input(source: ReplaySource) -> ReplayInput:
     return ReplayInput(read, cluster, source.fleet)
 
 
-def _from_store(source: ReplaySource, window: str) -> ReplayInput:
+def _from_store(source: ReplaySource, window: str, network: Policy | None) -> ReplayInput:
     length = parse_duration(window)
     with opened(source.db) as store:
         name, until = known_cluster(store, source.cluster)
-        history = read_history(store, name, until - length, until)
+        history = read_history(store, name, until - length, until, network)
     if source.fleet is None:
         return ReplayInput(history.read, history.cluster, f"store:{name}")
     return ReplayInput(history.read, read_fleet(source.fleet), source.fleet)

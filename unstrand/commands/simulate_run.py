@@ -53,7 +53,7 @@ def simulate_to_files(
     """Replay, write what was asked for, and yield lines for people."""
     began = time.process_time()
     policy = read_policy(policy_name, changes)
-    found = replay_input(source)
+    found = replay_input(source, policy)
     read_s = time.process_time() - began
     yield from found.read.lines()
     driver = driver_of(found.read.jobs, policy)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from scheduler_advisor.engine import policy_text
 from scheduler_advisor.engine.hashes import VERSION
 from scheduler_advisor.engine.parts.driver import driver_of
+from scheduler_advisor.engine.parts.places import by_network
 from scheduler_advisor.sweep.cache import Cache
 from scheduler_advisor.sweep.cells import Cell, read_cells
 from scheduler_advisor.sweep.replay import Replayed
@@ -33,7 +34,9 @@ def sweep_to_file(
 ) -> Iterator[str]:
     """Run the sweep, write its table, and yield lines for people."""
     cells = read_cells(_text(policies))
-    found = replay_input(source)
+    # One history for all cells: fractions are read with the network of the first that has one.
+    network = next((cell.policy for cell in cells if by_network(cell.policy)), None)
+    found = replay_input(source, network)
     yield from found.read.lines()
     runner = runner_named(executor, len(cells), found.read.kept)
     drivers = {cell.name: driver_of(found.read.jobs, cell.policy) for cell in cells}

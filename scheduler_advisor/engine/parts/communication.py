@@ -31,18 +31,23 @@ class Communication:
 def communication(outcome: Outcome) -> Communication:
     """Sums over jobs of GPUs x run x (f + slowdown - 1): f of the run time on the best placement,
     and what the placement adds to it. Zero where the replay did not stretch run times."""
-    jobs, done = outcome.jobs, outcome.started
     if outcome.slow_ppm is None:
         return Communication(0.0, 0.0, 0.0)
+    spent, added, guessed = by_job(outcome)
+    return Communication(float(spent.sum()), float(added.sum()), float(spent[guessed].sum()))
+
+
+def by_job(outcome: Outcome) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Per job its GPU-seconds in all-reduces, what the placement added to them, and whether its
+    fraction is a default; 0 for jobs that are not done, and where nothing was stretched."""
+    jobs, done = outcome.jobs, outcome.started
     told = comm_of(jobs.comm_milli.tolist(), jobs.gpus.tolist(), outcome.policy.topology.comm_milli)
     fraction = np.array([milli / 1000 for milli, _ in told])
     guessed = np.array([default for _, default in told], bool)
-    weight = (jobs.gpus * jobs.run)[done].astype(float)
-    added = (outcome.slow_ppm[done] - PPM) / PPM
-    spent = weight * (fraction[done] + added)
-    return Communication(
-        float(spent.sum()), float((weight * added).sum()), float(spent[guessed[done]].sum())
-    )
+    weight = np.where(done & (outcome.slow_ppm is not None), jobs.gpus * jobs.run, 0).astype(float)
+    slow = np.full(len(jobs), PPM) if outcome.slow_ppm is None else outcome.slow_ppm
+    added = weight * ((slow - PPM) / PPM)
+    return weight * fraction + added, added, guessed
 
 
 @dataclass(frozen=True, slots=True)
