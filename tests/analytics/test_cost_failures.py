@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import PriceError
+from analytics.ledger.settings import put_setting
 from analytics.org import Mapping, load_mappings, read_mappings
 from analytics.prices import Price, read_prices, shipped_prices
 from analytics.reports import cost_report
+from analytics.reports.spot import spot_report
 from analytics.window import EPOCH, Window
 
 ROOT = Path(__file__).parents[2]
@@ -129,6 +131,47 @@ def test_a_spot_series_cuts_at_each_change_and_is_never_averaged(site):
         site.price(amount, since=minute / 3, until=(minute + 1) / 3)
     site.built()
     assert cost_report(site.store, site.window).total["cost"] == 4
+
+
+def test_preempted_spot_work_is_split_in_useful_and_lost_beside_its_price_on_demand(site):
+    site.hours = 4
+    site.node(gpus=2).known(until=4)
+    site.price("1.00", purchase_type="spot", until=2).price("3.00", purchase_type="spot", since=2)
+    site.price("4.00", purchase_type="on_demand")
+    with site.store.work() as work:
+        put_setting(work, "purchase_type", "spot", since=EPOCH, actor="ada")
+    marked = site.run(gpus=1, until=3.5, state="PREEMPTED", util=0.8)
+    site.checkpoint(3.0, marked)
+    blind = site.run(gpus=1, until=1, state="PREEMPTED", util=1.0, account="other")
+    site.run(gpus=1, since=1, until=4, util=1.0)  # was not preempted
+    site.built()
+    report = spot_report(site.store, site.window)
+    first, second = report.rows
+    assert [first["run_id"], second["run_id"]] == [marked, blind]
+    # 2 h at 1.00 and 1.5 h at 3.00, of which the last half hour is lost.
+    assert (first["gpu_hours"], first["cost"]) == (Decimal("3.5"), Decimal("6.5"))
+    assert first["lost_cost"] == Decimal("0.8") * Decimal("0.5") * 3
+    assert first["useful_cost"] == Decimal("0.8") * (2 * 1 + 1 * 3)
+    assert first["useful_cost"] + first["lost_cost"] + first["other_cost"] == first["cost"]
+    # Nobody would have preempted it on demand: 3.5 h less the 0.4 h that were lost.
+    assert first["on_demand_cost"] == Decimal("3.1") * 4
+    assert first["saved_cost"] == first["on_demand_cost"] - first["cost"]
+    assert (second["lost_cost"], second["possibly_lost_cost"], second["cost"]) == (0, 1, 1)
+    assert report.total["cost"] == Decimal("7.5")
+    assert report.total["saved_cost"] == Decimal("12.4") + 4 - Decimal("7.5")
+
+
+def test_spot_work_without_a_price_on_demand_says_so(site):
+    site.node(gpus=1, model="riva").known().price("1.00", model="riva", purchase_type="spot")
+    with site.store.work() as work:
+        put_setting(work, "purchase_type", "spot", since=EPOCH, actor="ada")
+    site.run(gpus=1, until=0.5, state="PREEMPTED", util=1.0)
+    site.built()
+    report = spot_report(site.store, site.window)
+    (row,) = report.rows
+    assert (row["cost"], row["on_demand_cost"], row["saved_cost"]) == (Decimal("0.5"), None, None)
+    assert "no price on demand" in report.remarks[1]
+    assert report.total["on_demand_cost"] is None
 
 
 def test_a_window_that_its_prices_do_not_cover_is_flagged_not_smaller(site):

@@ -13,6 +13,7 @@ from analytics.reports.commitments import commitment_report
 from analytics.reports.energy import energy_report
 from analytics.reports.reconciliation import reconciliation_report
 from analytics.reports.recovery import recovery_report
+from analytics.reports.spot import spot_report
 from analytics.window import Window
 from unstrand.api.query import WindowQuery, asked_window, read_or_refuse
 from unstrand.api.status import service_of
@@ -82,6 +83,17 @@ def commitments(request: Request, query: Asked) -> dict[str, Any]:
     report = read_or_refuse(
         WHERE,
         lambda: commitment_report(store, window, cluster=query.cluster, currency=query.currency),
+    )
+    return report.to_dict()
+
+
+@router.get("/spot")
+def spot(request: Request, query: Asked) -> dict[str, Any]:
+    """What preempted spot runs cost: useful, lost, and what it would have cost on demand."""
+    window, store = _accounted(request, query), service_of(request).store
+    report = read_or_refuse(
+        WHERE,
+        lambda: spot_report(store, window, cluster=query.cluster, currency=query.currency),
     )
     return report.to_dict()
 

@@ -169,9 +169,36 @@ def _print(asked: Asked, document: Document, sums: list[str]) -> None:
     print_document(document, asked.how, out=asked.out, notes=notes)
 
 
+def spot(
+    currency: Currency = None,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """What preempted spot runs cost: useful, lost, and what it would have cost on demand.
+
+    Example: `unstrand report spot --since 2026-10-01 --until 2026-11-01`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+
+    def answer(store: Store, window: Window) -> Document:
+        from analytics.reports.spot import spot_report
+
+        return spot_report(store, window, cluster=cluster, currency=currency).to_dict()
+
+    _print(asked, fetch(asked, "report/spot", answer, currency=currency), [])
+
+
 def register(report_app: typer.Typer) -> None:
     """Put the commands under `report`."""
     report_app.command("reconciliation")(reconciliation)
     report_app.command("recovery")(recovery)
     report_app.command("commitments")(commitments)
     report_app.command("energy")(energy)
+    report_app.command("spot")(spot)

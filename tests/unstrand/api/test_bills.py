@@ -125,6 +125,8 @@ def test_recovery_commitments_and_energy_answer_for_a_window(ask):
     recovery = ask("GET", "/report/recovery", params=week).json()
     assert [row["item"] for row in recovery["rows"]] == ["A100-80", "T4-16"]
     assert ask("GET", "/report/commitments", params=week).json()["rows"] == []
+    spot = ask("GET", "/report/spot", params=week).json()
+    assert (spot["rows"], "no preempted run" in spot["remarks"][-1]) == ([], True)
     energy = ask("GET", "/report/energy", params=week).json()
     assert energy["rows"] == []
     assert "no sample" in energy["remarks"][-1]
