@@ -82,7 +82,7 @@ def _added_up(
     books: dict[tuple[str, Any], PriceTimes] = {}
     for row in found:
         key = tuple(row[n] for n in ("cluster", "job", "run_id", "user", "account", "gpu_model"))
-        run, at = runs[key], row["since"]  # type: ignore[index]
+        run, at = runs[key], row["since"]
         day = (row["cluster"], at.date())
         if day not in books:
             books[day] = PriceTimes.load(work, day[0], ON_DEMAND, closed_at(work, *day))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
+import types
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -301,10 +302,9 @@ def site(store):
 @pytest.fixture(scope="session")
 def reference():
     """The slow reference ledger, which shares no code with the real one."""
-    spec = importlib.util.spec_from_file_location(
-        "reference", Path(__file__).with_name("reference.py")
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["reference"] = module
-    spec.loader.exec_module(module)
-    return module
+    package = types.ModuleType("reference")
+    package.__path__ = [str(Path(__file__).with_name("reference"))]
+    sys.modules["reference"] = package
+    for name in ("history", "ledger"):
+        vars(package).update(vars(importlib.import_module(f"reference.{name}")))
+    return package
