@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,9 +40,27 @@ def maker(function: F) -> F:
 
 
 def _stamped(compiled: Any) -> Any:
+    if hasattr(compiled, "compile"):  # absent where the compiler is switched off
+        compiled.compile = _lightly(compiled.compile)
     files = getattr(compiled, "_cache", None)  # absent where the compiler is switched off
     if files is not None:
         files._cache_file._source_stamp = _digest()
+    return compiled
+
+
+def _lightly(compile_: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Compiles at the first level of optimisation, a tenth sooner for loops as fast, and leaves the
+    compiler as it was."""
+
+    def compiled(signature: Any) -> Any:
+        settings: Any = config
+        before = settings.OPT
+        settings.OPT = type(before)(min(int(before), 1))
+        try:
+            return compile_(signature)
+        finally:
+            settings.OPT = before
+
     return compiled
 
 
