@@ -14,6 +14,7 @@ from collector.store import Store
 from scheduler_advisor.measurements.activity import activity_distribution
 from scheduler_advisor.measurements.breakers import breakers
 from scheduler_advisor.measurements.checkpoints import checkpoint_classes
+from scheduler_advisor.measurements.reclaims import by_quota, returns_of
 from scheduler_advisor.measurements.repeats import Repeat, RepeatRun, varying_repeats
 from scheduler_advisor.measurements.spread import run_spreads
 from scheduler_advisor.measurements.team_waits import by_team
@@ -122,6 +123,23 @@ def activity_document(
     return _document(window, shown, [])
 
 
+def reclaims_document(
+    store: Store, window: LedgerWindow, cluster: str | None, *, rows: bool
+) -> Document:
+    """How fast lent GPUs came back to whoever has a quota; ``rows``: every return."""
+    with store.work() as work:
+        found = returns_of(work, _own(window), cluster)
+        quotas = work.value("SELECT count(*) FROM quota")
+    entries: Sequence[Any] = found if rows else by_quota(found)
+    remarks = [] if quotas else ["the store knows no quotas: import them, or nothing can be owed"]
+    guessed = sum(one.lost_at_most_gpu_hours for one in found)
+    if guessed:
+        remarks.append(
+            f"{guessed:,.1f} GPU-hours are of stopped runs without a checkpoint mark: at most that"
+        )
+    return _document(window, entries, remarks)
+
+
 def _repeat(repeat: Repeat) -> Document:
     names = ("cluster", "name", "user_name", "account", "gpus", "gpu_model")
     return {
@@ -145,6 +163,7 @@ def _repeat_run(repeat: Repeat, run: RepeatRun) -> Document:
 DOCUMENTS: dict[str, Callable[..., Document]] = {
     "waits": waits_document, "spread": spread_document, "breakers": breakers_document,
     "checkpoints": checkpoints_document, "repeats": repeats_document, "activity": activity_document,
+    "reclaims": reclaims_document,
 }  # fmt: skip
 
 

@@ -58,6 +58,12 @@ def repeats(request: Request, query: Annotated[MeasureQuery, Query()]) -> dict[s
     return _document(request, "repeats", query)
 
 
+@router.get("/reclaims")
+def reclaims(request: Request, query: Annotated[MeasureQuery, Query()]) -> dict[str, Any]:
+    """How fast lent GPUs came back to whoever has a quota, and what that cost those stopped."""
+    return _document(request, "reclaims", query)
+
+
 @router.get("/activity")
 def activity(request: Request, query: Annotated[WindowQuery, Query()]) -> dict[str, Any]:
     """Held GPU-hours by how active they were: the distribution behind the mean."""

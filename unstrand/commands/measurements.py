@@ -1,4 +1,4 @@
-"""`unstrand report waits|spread|breakers|checkpoints|repeats|activity`: the measurements."""
+"""`unstrand report waits|spread|breakers|checkpoints|repeats|activity|reclaims`."""
 
 from __future__ import annotations
 
@@ -150,9 +150,29 @@ def activity(
     _tell("activity", asked, rows=False)
 
 
+def reclaims(
+    rows: Rows = False,
+    since: Since = None,
+    until: Until = None,
+    time_zone: TimeZone = "UTC",
+    cluster: Cluster = None,
+    db: Db = None,
+    server: Server = None,
+    how: How = Format.TABLE,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """How fast lent GPUs came back to whoever has a quota, and what that cost those stopped.
+
+    Example: `unstrand report reclaims --since 2026-10-05 --until 2026-11-02`
+    """
+    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
+    _tell("reclaims", asked, rows=rows)
+
+
 def register(report_app: typer.Typer) -> None:
     """Put the commands under `unstrand report`."""
-    for command in (waits, spread, breakers, checkpoints, repeats, activity):
+    for command in (waits, spread, breakers, checkpoints, repeats, activity, reclaims):
         report_app.command(command.__name__)(command)
 
 

@@ -75,7 +75,7 @@ def test_an_unknown_job_is_refused_with_a_remedy(api):
     assert "imported" in answer.json()["error"]["what"]
 
 
-@pytest.mark.parametrize("name", ["waits", "spread", "breakers", "checkpoints"])
+@pytest.mark.parametrize("name", ["waits", "spread", "breakers", "checkpoints", "reclaims"])
 def test_every_measurement_answers_with_its_window_and_rows(api, name):
     document = api.get(f"/report/{name}?rows=true").json()
     assert set(document) == {"window", "kind", "rows", "remarks"}

@@ -130,6 +130,13 @@ def test_each_measurement_prints_groups_rows_and_its_window(cli, db, name):
     assert len(rows["rows"]) > 20
 
 
+def test_without_quotas_nothing_can_have_come_back_and_the_report_says_so(cli, db):
+    answer = cli("report", "reclaims", "--db", db)
+    assert answer.code == 0
+    assert "the store knows no quotas" in answer.out
+    assert cli("report", "reclaims", "--json", "--db", db).json["rows"] == []
+
+
 def test_receivers_that_cannot_be_read_are_refused_before_anything_is_sent(cli, db, tmp_path):
     file = tmp_path / "delivery.toml"
     file.write_text("[[webhook]]\nname = 'x'\nurl_env = 'NOT_SET_ANYWHERE'\n")
