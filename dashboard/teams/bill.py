@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import partial
+from html import escape
 from zoneinfo import ZoneInfo
 
 import streamlit as st
 
 from analytics.months import Month
 from analytics.statements import Asked, statement_of
+from analytics.statements.issue import issue_rows, issued_file
 from analytics.window import Window
 from dashboard.connection import store_at
 from dashboard.data import Report
+from dashboard.formats import moment, money
 from dashboard.frame import Page
 from dashboard.parts.downloads import downloads
 from dashboard.parts.html import heading, show
@@ -49,6 +52,36 @@ def bill(page: Page, window: Window, report: Report, team: str) -> None:
                 key=f"statement_{form}",
                 on_click="ignore",
             )
+    _issued(page, window, month, team)
+
+
+def _issued(page: Page, window: Window, month: Month, team: str) -> None:
+    """What was issued of it: each version, and its page as it went out."""
+    words, view = page.words, page.view
+    with store_at(page.path).work() as work:
+        rows = [
+            row for row in issue_rows(work, month, team)
+            if (row["cluster"], row["time_zone"]) == (view.cluster, window.time_zone)
+        ]  # fmt: skip
+    for row in rows:
+        text = words(
+            "teams.issued", version=row["version"], id=row["statement_id"],
+            at=moment(row["issued_at"], view.zone), cost=money(row["total"], row["currency"]),
+        )  # fmt: skip
+        show(f'<p class="fine">{escape(text)}</p>')
+        st.download_button(
+            words("teams.issued_page", version=row["version"]),
+            partial(_frozen, page, row["issue_id"]),
+            f"statement-{safe_name(team)}-{month}-v{row['version']}.html",
+            "text/html",
+            key=f"issued_{row['issue_id']}",
+            on_click="ignore",
+        )
+
+
+def _frozen(page: Page, issue_id: str) -> bytes:
+    with store_at(page.path).work() as work:
+        return issued_file(work, issue_id, "html", page.view.language)
 
 
 def _made(page: Page, window: Window, month: Month, team: str, form: str) -> bytes:

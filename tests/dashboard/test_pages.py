@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,6 +11,8 @@ from analytics.adjustments import Adjustment, decide, put_adjustment
 from analytics.months import Month
 from analytics.org import Mapping, load_mappings
 from analytics.reports import cost_report, ledger_report
+from analytics.statements import Asked, statement_of
+from analytics.statements.issue import next_version, put_issue
 from analytics.window import Window
 from collector.store import Store
 from dashboard.formats import whole_money
@@ -224,3 +227,21 @@ def test_a_rate_that_is_missing_is_told_with_what_to_do(store, open_page, site):
         work.append("currency_rate", late | {"effective_from": [site.UNTIL], "source": ["test"]})
     page = open_page(store, from_="2026-10-19", to="2026-11-01", currency="EUR")
     assert "currency_rate" in page.app.error[0].value
+
+
+def test_a_team_shows_what_was_issued_of_its_month(store, open_page, site):
+    site.fill(store)
+    days = [datetime(2026, 10, day, tzinfo=UTC).date() for day in range(1, 32)]
+    same = {"cluster": site.CLUSTER, "closed_by": "ada", "coverage_ratio": Decimal(1)}
+    same |= dict.fromkeys(("ledger_hash", "price_hash", "org_hash", "rules_version"), "x")
+    now = site.UNTIL + timedelta(days=9)
+    with store.work() as work:
+        columns = {name: [value] * 31 for name, value in (same | {"closed_at": now}).items()}
+        work.append("closed_day", {"day": days} | columns)
+    draft = statement_of(store, "language", Asked(Month(2026, 10)), now=now)
+    with store.work() as work:
+        version = next_version(work, draft, [])
+        put_issue(work, version, [], {("html", "en"): b"as it went out"}, at=now, actor="ada")
+    page = open_page(store, "teams", team="language", from_="2026-10-19", to="2026-11-01")
+    total = f"{draft.total:,.2f} USD"
+    assert f"Issued as version 1 ({draft.statement_id}), 2026-11-11 00:00: {total}." in page.text

@@ -96,7 +96,9 @@ def labels(
 ) -> None:
     """Put labels on jobs, for mappings of label:KEY: pods from kubectl, or a CSV job_id,labels.
 
-    Example: `kubectl get pods -A -o json > pods.json; unstrand org labels pods.json --cluster k8s`
+    Pods: the output of `kubectl get pods -A -o json`.
+
+    Example: `unstrand org labels pods.json --cluster k8s`
     """
     text, actor = read_text(file, OrgMapError), getpass.getuser()
     found = read_labels(text, str(file))
