@@ -3,7 +3,8 @@
 Usage: python benchmarks/ledger_promql.py [--nodes 125] [--days 7]
 Both hold the same use of 8 GPUs per node, Prometheus a sample a minute and GPU. Needs `prometheus`
 and `promtool` on the path; listens on loopback only. Prints CPU-seconds of the question on each
-side and checks that the answers are the same.
+side, asked for the first time and again, and checks that the answers are the same. Neither side's
+start, nor bringing the data in, is counted.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from analytics.window import Window
 from collector.store import Store
 
 ACCOUNTS = 40
+TIMES = 4
 
 
 def export(store: Store, day: int, path: Path) -> None:
@@ -109,6 +111,21 @@ def ask(address: str, days: int) -> dict[tuple[str, int], float]:
     }
 
 
+def asked(folder: Path, days: int) -> tuple[dict[tuple[str, int], float], list[float]]:
+    """The answers of a Prometheus of its own, and what each time of asking cost it."""
+    process, address = serve(folder)
+    spent = []
+    try:
+        for _ in range(TIMES):
+            before = cpu_of(process.pid)
+            theirs = ask(address, days)
+            spent.append(cpu_of(process.pid) - before)
+    finally:
+        process.terminate()
+        process.wait()
+    return theirs, spent
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     for name, value in (("nodes", 125), ("days", 7)):
@@ -122,17 +139,12 @@ def main() -> None:
         fill(store, args.nodes, args.days, 400)
         load(store, args.days, folder)
         window = Window(T0, T0 + timedelta(days=args.days))
-        start = time.process_time()
-        report = cost_report(store, window, ("team", "day"))
-        ours = time.process_time() - start
-        process, address = serve(folder)
-        try:
-            before = cpu_of(process.pid)
-            theirs = ask(address, args.days)
-            spent = cpu_of(process.pid) - before
-        finally:
-            process.terminate()
-            process.wait()
+        ours = []
+        for _ in range(TIMES):
+            start = time.process_time()
+            report = cost_report(store, window, ("team", "day"))
+            ours.append(time.process_time() - start)
+        theirs, spent = asked(folder, args.days)
         mine = {
             (row["team"], (T0.fromisoformat(f"{row['day']}T00:00:00+00:00") - T0).days): float(
                 row["used_gpu_hours"]
@@ -144,7 +156,14 @@ def main() -> None:
         worst = max(abs(mine[key] - theirs[key]) for key in mine)
         assert worst < 0.01, worst
         print(f"{args.nodes * 8} GPUs x {args.days} days at 60 s, {len(mine)} answers, equal")
-        print(f"ledger {ours:.2f} CPU-s, PromQL {spent:.2f} CPU-s, ratio {spent / ours:.1f}")
+        for name, mine_s, theirs_s in (
+            ("first", ours[0], spent[0]),
+            ("again, best", min(ours[1:]), min(spent[1:])),
+        ):
+            print(
+                f"{name}: ledger {mine_s:.3f} CPU-s, PromQL {theirs_s:.2f} CPU-s, "
+                f"ratio {theirs_s / mine_s:.1f}"
+            )
         store.close()
 
 

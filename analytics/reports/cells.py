@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from analytics.errors import ReportError
@@ -22,6 +22,8 @@ from analytics.window import Window
 from collector.store import Work
 
 MOST_CELLS = 500_000
+_MANY = {"job": "run_key", "node": "pool_key"}
+"""Keys of which there are as many as of these columns' values."""
 UTC_DAY = "utc_day"
 _COLUMNS = (*LedgerClass, *Overlay)
 _ORG = ("team", "project", "cost_center")
@@ -114,6 +116,7 @@ def cells(
     Raises ReportError for more than half a million cells.
     """
     work, question = asked.work, asked.question
+    _refuse_far_more(work, question, source)
     names, keys = [column.value for column in _COLUMNS], question.keys
     classes = [(name.value, f"cost_{name.value}") for name in LedgerClass]
     for since, until in spans:
@@ -150,6 +153,27 @@ def cause_cells(
             cost = {} if row["cost"] is None else {name: row["cost"]}
             place = tuple(row[k] for k in keys)
             yield Cell(place, row["currency"], since, {name: row["gpu_us"]}, cost)
+
+
+def _refuse_far_more(work: Work, question: Question, source: Source) -> None:
+    """Runs or nodes by time over more than a week can be so many groups that adding them up would
+    outlast patience and memory: they are estimated first. Runs of one job count each, so that only
+    twenty times too many are refused by an estimate."""
+    keys, window = set(question.keys), question.window
+    columns = [column for key, column in _MANY.items() if key in keys]
+    times = [f"label_{key}" for key in question.keys if key in TIME_KEYS]
+    if not columns or not times or window.until - window.since <= timedelta(days=7):
+        return
+    about = work.value(
+        f"SELECT approx_count_distinct(hash({', '.join([*columns, *times])})) FROM {source.hours} "  # noqa: S608 - our own names
+        "JOIN report_calendar ON starts = hour WHERE since >= ? AND until <= ?",
+        [window.since, window.until],
+    )
+    if about > 20 * MOST_CELLS:
+        raise ReportError(
+            f"about {about:,} groups: at most {MOST_CELLS} are reported; group by less or shorten "
+            "the window"
+        )
 
 
 def _refuse_more(rows: list[dict[str, Any]]) -> None:

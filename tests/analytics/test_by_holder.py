@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from analytics.errors import ReportError
 from analytics.ledger.classes import LedgerClass, Overlay
 from analytics.ledger.closing import close_day
-from analytics.reports import cost_report, stranding_report
+from analytics.ledger.freshness import facts_hashes, recorded_hashes, samples_in
+from analytics.reports import cells, cost_report, stranding_report
 from analytics.reports.source import Source
 from analytics.window import Window
 
@@ -127,6 +129,38 @@ def test_whole_days_are_read_as_days_and_the_rest_as_hours():
     mixed = source.over(first - timedelta(hours=1), last).hours
     assert "ledger_holder_day WHERE" in mixed
     assert "ledger_holder_hour AS hours WHERE" in mixed
+
+
+def test_a_report_of_too_many_groups_is_refused(site, monkeypatch):
+    busy_site(site)
+    monkeypatch.setattr(cells, "MOST_CELLS", 5)
+    for report in (cost_report, stranding_report):
+        with pytest.raises(ReportError, match="more than 5 groups"):
+            report(site.store, site.window, ("team", "hour"))
+
+
+def test_groups_that_are_far_too_many_are_not_added_up_first(site, monkeypatch):
+    busy_site(site)
+    monkeypatch.setattr(cells, "MOST_CELLS", 1)
+    month = Window(site.window.since, site.window.since + timedelta(days=31))
+    with pytest.raises(ReportError, match=r"about \d+ groups"):
+        cost_report(site.store, month, ("node", "hour"))
+
+
+def test_a_build_counts_the_samples_as_its_next_check_does(site):
+    """Each is counted for the hour that it ends in and for the one that it may reach back to."""
+    site.hours = 4
+    site.node("n1").node("n2").known()
+    site.run(gpus=2, node="n1", until=4, util=0.5)
+    site.run(gpus=1, node="n2", since=0.5, until=3.2, util=0.2, uuids=["late"])
+    site.measure(0.3, 0.51, 4, "n2", "odd", step_s=47.0)
+    site.measure(0.3, 0.1, 4, "n2", "rare", step_s=2000.0)
+    site.built()
+    span = (site.window.since, site.window.until)
+    with site.store.work() as work:
+        now, built = facts_hashes(work, "c", *span), recorded_hashes(work, "c", *span)
+    assert built == now
+    assert all(samples_in(text) > 100 for text in built.values())
 
 
 def test_an_hour_of_very_many_facts_has_a_fingerprint(site):
