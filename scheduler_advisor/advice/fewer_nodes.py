@@ -1,4 +1,8 @@
-"""N fewer nodes: a plain alternative to a change of policy, where the goals hold without them."""
+"""N fewer nodes: a plain alternative to a change of policy, where the goals hold without them.
+
+Advised only where the nodes can be given back: an owned node that stands idle is no money. What is
+known of other numbers of nodes stands among what was tried.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,8 @@ FROM advice_cell WHERE cluster = $1 AND list_contains($2::VARCHAR[], node)
 
 
 def fewer_nodes(site: Site, replay: Replayed) -> Draft | None:
-    """The most nodes that can go while the goals hold; None where none, or too few of them.
+    """The most nodes that can go while the goals hold; None where none, or too few of them, or
+    where none of them can be given back.
 
     Only on a replay that repeats what happened: a promise that waits stay short needs one.
     """
@@ -50,15 +55,20 @@ def fewer_nodes(site: Site, replay: Replayed) -> Draft | None:
     fleet = len(found.bench.past.cluster)
     if point is None or -point.nodes < RULE.values(site.goals)["least_share"] * fleet:
         return None
-    return _draft(site, replay, found, point)
+    gone = list(found.bench.past.cluster.names[point.nodes :])
+    row = site.rows(_PRICE.format(all=" + ".join(CLASSES)), [replay.cluster, gone])[0]
+    if not row["cash"]:
+        return None
+    return _draft(site, replay, found, point, (row["price"], row["cash"]))
 
 
-def _draft(site: Site, replay: Replayed, found: Found, point: NodesPoint) -> Draft:
+def _draft(
+    site: Site, replay: Replayed, found: Found, point: NodesPoint,
+    priced: tuple[float | None, float],
+) -> Draft:  # fmt: skip
     gone = list(found.bench.past.cluster.names[point.nodes :])
     gpus = int(found.bench.past.cluster.gpus[point.nodes :].sum())
-    all_classes = " + ".join(CLASSES)
-    row = site.rows(_PRICE.format(all=all_classes), [replay.cluster, gone])[0]
-    price, cash = row["price"], row["cash"] or 0.0
+    price, cash = priced
     hours = gpus * HOURS * 7.0
     worst = worst_class(point)
     return Draft(

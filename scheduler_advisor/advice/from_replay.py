@@ -247,6 +247,7 @@ def tried_json(found: Found) -> list[dict[str, Any]]:
 
     front = {point.name: point.on_front for point in found.front}
     best = {each.name for each in found.best}
+    nodes = {point.candidate.name: list(point.broken) for point in found.nodes}
     return [
         {
             "name": each.name, "gpu_hours": round(each.hours.point, 1),
@@ -254,6 +255,7 @@ def tried_json(found: Found) -> list[dict[str, Any]]:
             "mean_wait_s": round(each.found.mean_wait_s),
             "p95_wait_s": round(each.found.p95_wait_s), "on_front": front.get(each.name, False),
             "harms": list(harmed(each.today, each.found)), "advised": each.name in best,
+            "goals_broken": nodes.get(each.name, []),
         }
         for each in found.tried
     ]  # fmt: skip

@@ -53,7 +53,9 @@ def broken(today: Effects, found: Effects) -> tuple[str, ...]:
     """
     before = {each.name: each for each in today.class_waits}
     late = [each.name for each in found.class_waits if _late(before[each.name], each)]
-    return (*late, *harmed(today, found))
+    # The operator said what urgent work may wait: then that counts, and not what it waits today.
+    told = any(each.goal_s is not None for each in found.class_waits)
+    return (*late, *(name for name in harmed(today, found) if name != "urgent" or not told))
 
 
 def _late(today: ClassWait, found: ClassWait) -> bool:
