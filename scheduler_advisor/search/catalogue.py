@@ -102,6 +102,8 @@ CHANGES: tuple[Change, ...] = (
            risk=3, effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
     Change("defrag_pressure", Part.DEFRAGMENTATION, {"defrag": "threshold", "defrag.moves": 8},
            risk=3, effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
+    Change("defrag_waiting", Part.DEFRAGMENTATION, {"defrag": "pending", "defrag.moves": 8},
+           risk=3, effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
     Change("share_mig", Part.SHARING, {"sharing": "mig"}, risk=3, effort="high",
            prompted_by=(PACKING, IDLE)),
     Change("share_mps", Part.SHARING, {"sharing": "mps"}, risk=3, effort="medium",

@@ -25,7 +25,8 @@ from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
-from scheduler_advisor.whatif.runs import Runs
+from scheduler_advisor.running.runs import Runs
+from scheduler_advisor.whatif.try_out import start_whatif
 from scheduler_advisor.whatif.wish import Wish
 from scheduler_advisor.window import Window
 
@@ -178,16 +179,16 @@ def test_a_month_of_ten_thousand_gpus_is_advised_on_from_its_store(month, record
 
 def tried_in(path):
     """Seconds that what-ifs of one policy each take: the first with its load and calibration."""
-    runs, window = Runs(), Window(T0, UNTIL)
     took = []
     with Store.open(path, clock=lambda: UNTIL) as store:
+        runs = Runs(store, lambda: UNTIL, workers=2)
         try:
             for keys in ({}, {"placement": "best-fit"}, {"order": "priority"}):
                 began = time.monotonic()
-                run = runs.start(store, window, "c", Wish(values=tuple(keys.items())))
-                while run.state == "running":
-                    time.sleep(0.02)
-                assert run.state == "done", run.error
+                wish = Wish(values=tuple(keys.items()))
+                run = start_whatif(runs, Window(T0, UNTIL), "c", wish)
+                assert run.over.wait(500)
+                assert run.error is None
                 took.append(round(time.monotonic() - began, 2))
         finally:
             runs.close()
