@@ -8,10 +8,11 @@ import streamlit as st
 
 from dashboard.frame import Page
 from dashboard.words import Words
+from scheduler_advisor.engine.presets import SCHEDULERS
 from scheduler_advisor.whatif.wish import TODAY, Wish
 
 _STYLE = Path(__file__).with_name("style.css")
-PRESETS = (TODAY, "fifo", "easy", "conservative", "greedy", "sjf")
+PRESETS = (TODAY, "fifo", "easy", "conservative", "greedy", "sjf", *SCHEDULERS)
 SAME = ""
 ORDERS = (SAME, "fifo", "priority", "largest-first", "sjf-limit", "multifactor", "fair-share")
 BACKFILLS = (SAME, "none", "easy", "conservative", "greedy")
@@ -50,7 +51,7 @@ def asked(page: Page) -> tuple[Wish, str]:
     keys = {"order": order, "backfill": backfill, "placement": placement}
     with st.expander(words("whatif.keys")):
         text = st.text_area(words("whatif.keys_text"), key="whatif_keys", height=90,
-                            placeholder="backfill.depth = 100\npreemption = priority")  # fmt: skip
+                            placeholder="preemption = priority\nsharing = mig")  # fmt: skip
     values = {name: value for name, value in keys.items() if value} | _pairs(text)
     return (
         Wish(base, tuple(sorted(values.items())), nodes, round(load, 2), estimate, alter),

@@ -168,6 +168,23 @@ def test_kai_consolidates_running_pods_so_that_a_larger_one_fits():
     assert simulate(fixed, cluster, preset("kai")).first_start[4] == 1000
 
 
+def test_a_job_of_four_gpus_runs_though_the_four_free_ones_lie_apart():
+    """Three nodes of 8 with 20 GPUs in use, 7, 7 and 6 of them."""
+    jobs = Jobs.build(
+        submit=[0, 0, 0, 0, 0, 0, 100], run=[900] * 6 + [50], gpus=[4, 3, 4, 3, 4, 2, 4],
+        tasks=[1] * 7, gpus_per_task=[4, 3, 4, 3, 4, 2, 4], preemptible=[1] * 6 + [0],
+        checkpoint_every=[50] * 7,
+    )  # fmt: skip
+    policy = preset("kai").with_values({"placement": "worst-fit"})
+    cluster = Cluster.uniform(3, 8)
+    apart = simulate(jobs, cluster, policy.with_values({"defrag": "none"}))
+    assert apart.first_start[6] == 900
+    together = simulate(jobs, cluster, policy)
+    assert together.first_start[6] == 100
+    assert together.preemptions.sum() == 0
+    assert together.migrations.sum() > 0
+
+
 def test_kai_moves_pods_before_it_reclaims_and_reclaims_where_moves_do_not_help():
     jobs = Jobs.build(
         submit=[0, 0, 0, 0, 50, 60], run=[1000, 10, 1000, 10, 100, 100], gpus=[2, 2, 2, 2, 4, 4],

@@ -1,69 +1,76 @@
-"""`unstrand simulate` with parts that change jobs while they run: moved, resized, sharing a GPU."""
+"""Every part that changes running jobs is reached by a policy file, from `simulate` and `sweep`."""
 
 from __future__ import annotations
 
-import csv
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from unstrand.__main__ import run
 
-HEADER = "job_id,submit,run,gpus,tasks,gpu_milli,service,min_tasks,max_tasks,preemptible\n"
+HEADER = (
+    "job_id,submit,run,gpus,tasks,gpus_per_task,gpu_milli,min_tasks,max_tasks,service,preemptible\n"
+)
+SMALL = ("a,0,3600,1,1,,100,,,,0", "b,0,3600,1,1,,100,,,,0")
+STRETCHY = ("e,0,7200,2,2,1,,2,8,,0", "f,700,10,1,1,1,,,,,0")
+REPLICAS = ("w,0,3600,8,8,1,,,,,0", "s,60,600,1,1,1,,,,1,0")
+APART = (
+    "p,0,36000,2,1,2,,,,,1", "q,0,60,2,1,2,,,,,0", "r,0,36000,2,1,2,,,,,1",
+    "s,0,60,2,1,2,,,,,0", "big,100,600,4,1,4,,,,,0",
+)  # fmt: skip
+FLEETS = {
+    1: "node,gpus,gpu_model\nn1,8,H100\n",
+    2: "node,gpus,gpu_model\nn1,4,H100\nn2,4,H100\n",
+}
+PARTS = {
+    "mig": (SMALL, 1, '[sharing]\nkind = "mig"\n', "sharing = mig"),
+    "mps": (SMALL, 1, '[sharing]\nkind = "mps"\n', "sharing = mps"),
+    "elastic": (STRETCHY, 1, '[elastic]\nkind = "resize"\n', "elastic = resize"),
+    "services": (REPLICAS, 1, 'order = "fifo"\n', "services"),
+    "moves": (APART, 2, 'preset = "kai"\n', "defrag = pending"),
+}
 
 
 @pytest.fixture
-def replay(tmp_path):
-    """Runs `simulate` on rows of jobs; returns rows by job id and the summary."""
+def command(tmp_path):
+    def words(name, *more):
+        rows, fleet, policy, _ = PARTS[name]
+        (tmp_path / "jobs.csv").write_text(HEADER + "".join(f"{row}\n" for row in rows))
+        (tmp_path / "hosts.csv").write_text(FLEETS[fleet])
+        (tmp_path / "policy.toml").write_text(policy)
+        lines = policy.replace("[", "[policy.it.")
+        (tmp_path / "policies.toml").write_text(f"[policy.it]\n{lines}")
+        source = ["--jobs", tmp_path / "jobs.csv", "--fleet", tmp_path / "hosts.csv"]
+        return [str(part) for part in (*more[:1], *source, *more[1:])]
 
-    def call(rows, fleet, *settings):
-        jobs, out, summary = (tmp_path / name for name in ("jobs.csv", "out.csv", "sum.json"))
-        jobs.write_text(HEADER + "".join(f"{row}\n" for row in rows))
-        options = [part for one in settings for part in ("--set", one)]
-        command = ["simulate", "--jobs", jobs, "--fleet", fleet, "--policy", "fifo"]
-        command += ["--out", out, "--summary", summary, *options]
-        assert run([str(part) for part in command]) == 0
-        with out.open(newline="") as text:
-            found = {row["job_id"]: row for row in csv.DictReader(text)}
-        return found, json.loads(summary.read_text())
-
-    return call
+    return words
 
 
-def test_a_job_that_is_in_the_way_is_moved_and_the_large_one_starts(replay):
-    rows = ["a,0,1000,6,1,,,,,1", "b,1,9000,4,1,,,,,1", "c,2,9000,2,1,,,,,1", "d,1001,100,8,1,,,,,"]
-    before, _ = replay(rows, "2x8")
-    after, told = replay(rows, "2x8", "defrag=threshold", "defrag.every_s=600")
-    # c lies beside a; once a is over, c goes to b's node and d has a node to itself.
-    assert before["d"]["start"] == "9001"
-    assert after["d"]["start"] == "1001"
-    assert [row["migrations"] for row in after.values()] == ["0", "0", "1", "0"]
-    assert told["migrations"] == 1
+@pytest.mark.parametrize("name", PARTS)
+def test_a_policy_file_reaches_the_part_and_the_driver_is_told(command, tmp_path, capsys, name):
+    summary = tmp_path / "summary.json"
+    asked = command(name, "simulate", "--policy", tmp_path / "policy.toml", "--summary", summary)
+    assert run(asked) == 0
+    told = json.loads(summary.read_text())
+    assert (told["driver"], told["driver_because"]) == ("plain", [PARTS[name][3]])
+    assert f"replayed by the plain driver ({PARTS[name][3]})" in capsys.readouterr().out
+    shown = {
+        "mig": told["paused_gpu_hours"] > 0,  # slices are cut first
+        "mps": told["held_gpu_hours"] == pytest.approx(0.2, rel=0.05),
+        "elastic": told["resizes"] > 0,
+        "services": told["short_replica_minutes"] == 10,
+        "moves": told["migrations"] == 1,
+    }
+    assert shown[name]
 
 
-def test_small_jobs_share_a_gpu_and_run_slower_for_it(replay):
-    rows = ["a,0,100,1,1,800,,,,", "b,0,100,1,1,200,,,,"]
-    found, told = replay(rows, "1x1", "sharing=time-slice", "sharing.switch_milli=100")
-    assert [row["start"] for row in found.values()] == ["0", "0"]
-    assert found["a"]["end"] == found["b"]["end"] == "110"
-    assert told["stretched_s"]["max"] == 10
-    assert sum(told["gpu_hours_by_class"].values()) == pytest.approx(110 / 3600)
-
-
-def test_services_are_told_in_replica_minutes(replay):
-    found, told = replay(["a,0,600,1,1,,,,,", "b,60,600,1,1,,1,,,"], "1x1")
-    assert (found["b"]["start"], found["b"]["end"]) == ("600", "660")
-    assert told["short_replica_minutes"] == 9
-
-
-def test_what_does_not_go_together_is_refused(tmp_path, capsys):
-    jobs = tmp_path / "jobs.csv"
-    jobs.write_text("job_id,submit,run,gpus\na,0,1,1\n")
-    common = ["simulate", "--jobs", str(jobs), "--fleet", "1x8", "--policy", "easy"]
-    for setting, told in (
-        ("elastic=resize", "do not go with backfill easy"),
-        ("topology.level=leaf", "goes with placement = topology"),
-        ("defrag=sometimes", "none, hours, threshold"),
-    ):
-        assert run([*common, "--set", setting]) == 1
-        assert told in " ".join(capsys.readouterr().err.split())
+@pytest.mark.parametrize("name", ["mig", "moves"])
+def test_a_sweep_reaches_it_too(command, tmp_path, capsys, name):
+    out = tmp_path / "sweep.parquet"
+    asked = command(name, "sweep", "--policies", tmp_path / "policies.toml", "--out", out)
+    assert run(asked) == 0
+    assert "it: replayed by the plain driver" in capsys.readouterr().out
+    [row] = pq.read_table(out).to_pylist()
+    assert row["driver"] == "plain"
+    assert row["migrations"] == (1 if name == "moves" else 0)
