@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from analytics.statements import statement_of
+from analytics.statements.statement import Change, Correction, Energy
 from scheduler_advisor.errors import ReportError
 from scheduler_advisor.statement import file_name, rendered
 
@@ -95,3 +96,36 @@ def test_a_files_name_leads_out_of_no_folder(billed, october, now):
         "statement-______etc_x-2026-10.csv"
     )
     assert file_name(replace(bill, team=None), "csv") == "platform-statement-2026-10.csv"
+
+
+def test_a_version_shows_what_it_changes_and_energy_its_kind(bill):
+    changes = [
+        Change("class", "used", Decimal("600.00"), Decimal("638.15")),
+        Change("adjustment", "A-0001", None, Decimal("-20.50")),
+    ]
+    second = replace(
+        bill, version=2, corrects=Correction(1, "0123456789ab", Decimal("17.65"), changes),
+        energy=Energy(Decimal("1234.5"), Decimal("493800"), "modelled"),
+    )  # fmt: skip
+    assert second.statement_id != bill.statement_id, "its energy is part of what it says"
+    same = replace(bill, version=2, corrects=second.corrects)
+    assert same.statement_id == bill.statement_id, "versions are not"
+    page = unstyled(rendered(second, "html").decode())
+    assert (
+        "Version 2: it takes the place of version 1 (0123456789ab). "
+        "Difference of the amount due: +17.65 USD." in page
+    )
+    for cell in ("600.00", "638.15", "+38.15", "A-0001", "-20.50"):
+        assert f">{cell}<" in page
+    assert ">1,234.5 kWh<" in page
+    assert ">493.8 kg CO2e<" in page
+    assert f"{second.statement_id} v2" in page
+    assert "제2판" in rendered(second, "html", "ko").decode()
+    rows = list(csv.DictReader(StringIO(rendered(second, "csv").decode())))
+    told = [(r["section"], r["item"], r["amount"], r["charged"]) for r in rows]
+    assert ("correction", "class: used", "38.15", "no") in told
+    assert ("correction", "total", "17.65", "no") in told
+    energy = {r["item"]: (r["detail"], r["number"]) for r in rows if r["section"] == "energy"}
+    assert energy == {"kWh": ("1234.5", "modelled"), "g CO2e": ("493800", "modelled")}
+    paid = sum(Decimal(r["amount"]) for r in rows if r["charged"] == "yes")
+    assert paid == bill.total, "information is not charged"
