@@ -5,23 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_advisor.engine.buckets import enter
-from scheduler_advisor.engine.buckets import leave as leave_bucket
 from scheduler_advisor.engine.heap import JOB_BITS, JOB_MASK, pop
-from scheduler_advisor.engine.jit import kernel, leaf
-from scheduler_advisor.engine.live.evict import (
-    REQUEUE,
-    dead,
-    force_out,
-    leave,
-    next_written,
-    push_timers,
-    resolve,
-    rings,
-    settle,
-    write_on,
-    written,
-)
+from scheduler_advisor.engine.live.claims import resolve
+from scheduler_advisor.engine.live.compiled import kernel, leaf
+from scheduler_advisor.engine.live.ends import dead, push_timers, rings
+from scheduler_advisor.engine.live.failures import happen
+from scheduler_advisor.engine.live.going import leave
+from scheduler_advisor.engine.live.hope import grow_for_all
 from scheduler_advisor.engine.live.one_pass import part_pass
 from scheduler_advisor.engine.live.order import MULTIFACTOR, PREDICTED, enqueue, learn, recompute
 from scheduler_advisor.engine.live.plan import forget_plans
@@ -32,7 +22,6 @@ from scheduler_advisor.engine.live.tuples import (
     BUDGET_OUT,
     DOWN_SUM,
     ENDS,
-    EPOCH,
     EVENTS_SUM,
     EVICTED,
     FIRST,
@@ -43,7 +32,6 @@ from scheduler_advisor.engine.live.tuples import (
     HOLDERS,
     KEPT,
     KEPT_SUM,
-    LONG_EPOCH,
     NOW,
     PASSES_SUM,
     PLAIN,
@@ -56,15 +44,9 @@ from scheduler_advisor.engine.live.tuples import (
     Live,
     Terms,
 )
-from scheduler_advisor.engine.outside import free_on, on_node
+from scheduler_advisor.engine.live.writing import force_out, next_written, write_on, written
 from scheduler_advisor.engine.steps import finish
 from scheduler_advisor.engine.world import (
-    DOWN,
-    GPU,
-    GROUP,
-    NODE_FAILS,
-    NODE_UP,
-    RESERVATION_EDGE,
     Rules,
     World,
 )
@@ -136,47 +118,6 @@ def end_all(w: World, live: Live, rules: Rules, terms: Terms, z: Any, now: int) 
 
 
 @kernel
-def happen(w: World, live: Live, rules: Rules, terms: Terms, z: Any, now: int) -> None:
-    """Nodes go and come back; reservations begin and end."""
-    while z[HAPPENED] < len(w.outside) and w.outside[z[HAPPENED], 0] <= now:
-        kind = w.outside[z[HAPPENED], 1]
-        node = w.outside[z[HAPPENED], 2]
-        z[HAPPENED] += 1
-        z[EVENTS_SUM] += 1
-        z[EPOCH] += 1
-        z[LONG_EPOCH] += 1
-        if kind == RESERVATION_EDGE:
-            continue
-        table = w.nodes.table
-        if kind == NODE_UP:
-            table[node, DOWN] -= 1
-            if table[node, DOWN] == 0:
-                enter(w.buckets, table[node, GROUP], table[node, GPU], rules.most, node)
-                z[FREE] += free_on(w.nodes, rules.shares, node)
-            continue
-        table[node, DOWN] += 1
-        if table[node, DOWN] == 1:
-            leave_bucket(w.buckets, table[node, GROUP], table[node, GPU], rules.most, node)
-            z[FREE] -= free_on(w.nodes, rules.shares, node)
-        if kind == NODE_FAILS:
-            fail(w, live, rules, terms, z, node, now)
-
-
-@kernel
-def fail(w: World, live: Live, rules: Rules, terms: Terms, z: Any, node: int, now: int) -> None:
-    """The jobs on the node queue again with what their checkpoints kept."""
-    at = 0
-    while at < z[RUNNING]:
-        job = live.crowd.running[at]
-        if not on_node(w.shapes, w.rows, w.book, job, node):
-            at += 1
-            continue
-        settle(w.rows, w.runs, REQUEUE, job, now)
-        leave(w, live, rules, terms, z, job, now)
-        enqueue(w, live, terms, z, job, now)
-
-
-@kernel
 def arrive(w: World, live: Live, rules: Rules, terms: Terms, z: Any, now: int) -> None:
     """Jobs become eligible."""
     while z[ARRIVED] < len(w.arrival) and w.eligible[w.arrival[z[ARRIVED]]] <= now:
@@ -211,7 +152,7 @@ def scheduling_pass(
         recompute(w, live, terms, z, now)
     z[STOPPED] = 0
     for part in range(rules.components):
-        part_pass(w, live, rules, terms, z, part * lines_each, lines_each)
+        part_pass(w, live, rules, terms, z, part, lines_each)
         if terms.whole_nodes != 0:
             forget_plans(w, terms, z)
     for at in range(z[STOPPED]):
@@ -240,11 +181,14 @@ def drive_live(w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_e
         written(w, live, rules, terms, z, at)
         resolve(w, live, rules, terms, z, at)
         happen(w, live, rules, terms, z, at)
+        resolve(w, live, rules, terms, z, at)  # a failure may have taken the last victim
         arrive(w, live, rules, terms, z, at)
         while z[TIMERS] > 0 and live.timers[0] >> JOB_BITS <= at:
             job = live.timers[0] & JOB_MASK
             due = rings(w, live, terms, live.timers[0])
             z[TIMERS] = pop(live.timers, z[TIMERS])
+            if due:
+                grow_for_all(live.hope, z)
             if due and terms.has_levels != 0:
                 push_timers(w, live, terms, z, job, at)
         scheduling_pass(w, live, rules, terms, z, lines_each)

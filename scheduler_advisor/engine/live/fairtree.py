@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_advisor.engine.jit import kernel, leaf
+from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.live.tuples import Q_DEPTH, Q_PARENT, Q_USED, Q_WEIGHT, Tree
 
 MILLION = 1_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_advisor.engine.jit import kernel, leaf
+from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.live.tuples import Lines
 
 

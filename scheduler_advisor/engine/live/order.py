@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_advisor.engine.jit import kernel, leaf
+from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.live.fairtree import fair_tree
 from scheduler_advisor.engine.live.lines import insert, sort_again
 from scheduler_advisor.engine.live.queues import asks
@@ -100,6 +100,7 @@ def multifactor_key(
 def enqueue(w: World, live: Live, terms: Terms, z: Any, job: int, now: int) -> None:
     """The job waits from now."""
     size = w.shapes[w.rows.shape[job], S_SIZE]
+    w.runs.phase[job] = WAITS  # what it has held is settled
     if terms.order == PREDICTED:
         live.lines.key[job] = predicted(live, terms, w.rows, job)
     elif terms.order == ATTAINED:
@@ -112,9 +113,9 @@ def enqueue(w: World, live: Live, terms: Terms, z: Any, job: int, now: int) -> N
         live.lines.key[job] = multifactor_key(
             live, live.tree, terms, w.eligible, job, z[TICK] * terms.period
         )
-    w.runs.phase[job] = WAITS
     insert(live.lines, job)
-    asks(live.tree, live.tree.leaf[job], size)
+    asks(live.tree, z, live.tree.leaf[job], size, 1)
+    live.hope.waits[w.rows.shape[job]] += 1
     z[WAITING] += 1
 
 

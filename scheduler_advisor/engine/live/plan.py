@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_advisor.engine.heap import JOB_BITS, JOB_MASK, pop, push
-from scheduler_advisor.engine.jit import kernel, leaf
+from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.live.tuples import BELIEVED, NOW, PLANS, Live, Terms
 from scheduler_advisor.engine.place import tasks_of
 from scheduler_advisor.engine.reserved import reserved_away

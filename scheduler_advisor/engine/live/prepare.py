@@ -12,6 +12,7 @@ from scheduler_advisor.engine.counters import asked
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.groups import tiers
 from scheduler_advisor.engine.jobs import Jobs, Named
+from scheduler_advisor.engine.live.make_hope import make_hope, with_hope
 from scheduler_advisor.engine.live.make_tree import Queues, make_tree
 from scheduler_advisor.engine.live.order import ATTAINED, FIXED, MULTIFACTOR, PREDICTED
 from scheduler_advisor.engine.live.queues import BY_DRF, BY_SHARE, NO_MAXIMUM
@@ -96,7 +97,9 @@ def prepare_live(jobs: Jobs, cluster: Cluster, policy: Policy) -> LivePrepared:
     queues = make_tree(jobs, policy.quota, policy.fair.period_s if keeps_usage else 0, began)
     base = _over_maximum(jobs, base, queues)
     terms = _terms(policy, queues, keeps_usage, len(base.world.held.window))
-    _refuse(jobs, cluster, policy, base, terms)
+    standing = _standing(jobs, cluster, policy)
+    terms = with_hope(terms, policy, jobs, cluster, len(np.unique(standing)))
+    _refuse(jobs, policy, base, terms)
     net = empty_net()
     if by_network(policy):
         base, net = with_net(base, jobs, cluster, policy)
@@ -105,7 +108,7 @@ def prepare_live(jobs: Jobs, cluster: Cluster, policy: Policy) -> LivePrepared:
     if policy.eviction.gib_per_gpu:
         kib = np.maximum(1, asked(jobs) * terms.kib_per_gpu // WHOLE)
         base.world.runs.more[:, M_RESTORE] += -(-kib // terms.kib_s)
-    live, lines_each = _live(jobs, cluster, policy, base, queues, terms, net)
+    live, lines_each = _live(jobs, cluster, policy, base, queues, terms, net, standing)
     z = np.zeros(SCALARS, np.int64)
     z[FREE] = cluster.total_gpus * WHOLE
     z[NOW] = -(1 << 60)
@@ -115,14 +118,9 @@ def prepare_live(jobs: Jobs, cluster: Cluster, policy: Policy) -> LivePrepared:
     return LivePrepared(base, live, terms, queues, z, lines_each)
 
 
-def _refuse(jobs: Jobs, cluster: Cluster, policy: Policy, base: Prepared, terms: Terms) -> None:
+def _refuse(jobs: Jobs, policy: Policy, base: Prepared, terms: Terms) -> None:
     slow = terms.timed and terms.preempts
     kept = terms.preempts and policy.eviction.mode is Stop.SUSPEND
-    if (slow or kept) and cluster.outages:
-        raise PolicyError(
-            "policy: preemption that takes time, or suspends, knows no outages; set"
-            " preemption.grace_s=0 and preemption.mode=requeue"
-        )
     if (slow or kept) and (
         base.rules.shares or policy.placement in (Placement.FGD, Placement.DOT_PRODUCT)
     ):
@@ -211,7 +209,10 @@ def _terms(policy: Policy, queues: Queues, keeps_usage: bool, plans_from: int) -
         most_plans=MOST_PLANS if policy.backfill_whole_nodes else 0,
         limits_queues=int((row[1:, Q_MAXIMUM] < NO_MAXIMUM).any()),
         has_levels=int(policy.order is Order.LAS and len(policy.ordering.levels()) > 0),
-        lowest=0,
+        remembers=0,
+        bounded=0,
+        coarse=0,
+        skips=0,
         by_network=int(policy.placement is Placement.TOPOLOGY),
         slows=int(policy.topology.slowdown),
     )
@@ -225,6 +226,7 @@ def _live(
     queues: Queues,
     terms: Terms,
     net: Net,
+    standing: Ints,
 ) -> tuple[Live, int]:
     size = len(jobs)
     lines_each = len(queues.tree.row) if terms.by_queue else 1
@@ -239,7 +241,6 @@ def _live(
     preemptible = np.ones(size, np.int64)
     if policy.eviction.eligible is Eligible.FLAGGED:
         preemptible = (jobs.preemptible > 0).astype(np.int64)
-    by_tier = policy.eviction.by is Rank.TIER
     total = np.array(
         [cluster.total_gpus * WHOLE, cluster.cpu_milli.sum(), cluster.mem_mib.sum()], np.int64
     )
@@ -251,12 +252,18 @@ def _live(
             claim=np.full(size, NONE, np.int64),
             left=zeros(),
             natural=zeros(),
-            standing=tiers(jobs, cluster) if by_tier else jobs.priority.astype(np.int64),
+            standing=standing,
             stoppable=preemptible,
             by=zeros(),
             asked_at=np.full(size, NONE, np.int64),
+            stake=zeros(),
         ),
-        crowd=Crowd(*(zeros(size + 2) for _ in range(11))),
+        crowd=Crowd(
+            *(zeros(size + 2) for _ in range(11)),
+            front=np.full(len(queues.tree.row), NONE, np.int64),
+            behind=zeros(),
+            before=zeros(),
+        ),
         guess=_guess(jobs),
         factors=Factors(
             _fixed_priority(jobs, cluster, policy, cpu, mem)
@@ -269,11 +276,19 @@ def _live(
         size_cpu=cpu,
         size_mem=mem,
         total=total,
+        hope=make_hope(base, standing, len(queues.tree.row), terms),
         levels=np.array([one * WHOLE for one in policy.ordering.levels()], np.int64),
         planned=np.zeros((len(cluster) if terms.whole_nodes else 1, 4), np.int64),
         net=net,
     )
     return live, lines_each
+
+
+def _standing(jobs: Jobs, cluster: Cluster, policy: Policy) -> Ints:
+    """How important each job is to preemption."""
+    if policy.eviction.by is Rank.TIER:
+        return tiers(jobs, cluster)
+    return jobs.priority.astype(np.int64)
 
 
 def _lines(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_advisor.engine.jit import kernel, leaf
+from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.live.tuples import (
     Q_ASKED,
+    Q_DEPTH,
     Q_FAIR,
     Q_GATHERED,
     Q_GUARANTEE,
@@ -19,7 +20,9 @@ from scheduler_advisor.engine.live.tuples import (
     Q_PARENT,
     Q_SINCE,
     Q_USED,
+    Q_WAITING,
     Q_WEIGHT,
+    WAITING_QUEUES,
     Terms,
     Tree,
 )
@@ -29,6 +32,7 @@ WEIGHT, GUARANTEE, TWO_STEP = 0, 1, 2  # Terms.entitlement
 DECAY_BITS = 20
 WHOLE = 1000
 NO_MAXIMUM = 1 << 60
+LOOSE, STRICT = 1, 2  # Terms.reclaim
 
 
 @leaf
@@ -87,8 +91,13 @@ def count(
 
 
 @leaf
-def asks(tree: Tree, queue: int, milli: int) -> None:
-    """So much more (or less) is waited for."""
+def asks(tree: Tree, z: Any, queue: int, milli: int, sign: int) -> None:
+    """One more job (or one less) waits in the queue for so much."""
+    before = tree.row[queue, Q_WAITING]
+    tree.row[queue, Q_WAITING] = before + sign
+    if before == 0 or before + sign == 0:
+        z[WAITING_QUEUES] += sign
+    milli = sign * milli
     while queue > 0:
         tree.row[queue, Q_ASKED] += milli
         queue = tree.row[queue, Q_PARENT]
@@ -102,6 +111,40 @@ def refresh(tree: Tree, terms: Terms, total: Any, now: int) -> None:
             accrue(tree.row, queue, terms, now)
         if terms.by_queue != 0:
             tree.key[queue] = share_of(tree, terms, total, queue)
+
+
+@kernel
+def parting(tree: Tree, mine: int, theirs: int) -> tuple[int, int]:
+    """The queues of two jobs at the level at which their paths part."""
+    row = tree.row
+    while row[mine, Q_DEPTH] > row[theirs, Q_DEPTH]:
+        mine = row[mine, Q_PARENT]
+    while row[theirs, Q_DEPTH] > row[mine, Q_DEPTH]:
+        theirs = row[theirs, Q_PARENT]
+    while row[mine, Q_PARENT] != row[theirs, Q_PARENT]:
+        mine = row[mine, Q_PARENT]
+        theirs = row[theirs, Q_PARENT]
+    return mine, theirs
+
+
+@leaf
+def right(tree: Tree, terms: Terms, queue: int) -> int:
+    """What reclaim restores to the queue, and what it leaves to it."""
+    return tree.row[queue, Q_FAIR if terms.reclaim_fair != 0 else Q_GUARANTEE]
+
+
+@kernel
+def lendable(tree: Tree, terms: Terms, mine: int, other: int, milli: int) -> int:
+    """How large a job of queue `other` may be that one of `milli` in queue `mine` reclaims from;
+    -1: none may be."""
+    one, theirs = parting(tree, mine, other)
+    row = tree.row
+    if row[one, Q_HELD] + milli > right(tree, terms, one):
+        return -1
+    over = row[theirs, Q_HELD] - right(tree, terms, theirs)
+    if terms.reclaim == STRICT or over <= 0:
+        return over if terms.reclaim == STRICT else -1
+    return NO_MAXIMUM
 
 
 @leaf

@@ -15,7 +15,7 @@ from scheduler_advisor.engine.live.reference_tree import (
     Node,
     used_at,
 )
-from scheduler_advisor.engine.live.settings import Eligible, Rank, Stop
+from scheduler_advisor.engine.live.settings import Eligible, Rank
 from scheduler_advisor.engine.policy import Order, Policy
 from scheduler_advisor.engine.reference import (
     Running,
@@ -50,6 +50,9 @@ class LiveWorld(World):
     keys: dict[int, int] = field(default_factory=dict)
     claims: list[Claim] = field(default_factory=list)
     evicted: dict[int, Claim] = field(default_factory=dict)
+    for_nobody: set[int] = field(default_factory=set)
+    fallen: set[int] = field(default_factory=set)
+    stake: dict[int, int] = field(default_factory=dict)
     natural: dict[int, int] = field(default_factory=dict)
     writers: dict[int, int] = field(default_factory=dict)
     written_at: int = 0
@@ -197,6 +200,9 @@ class LiveWorld(World):
             restore += -(-self.kib(job) // (part.storage_gib_s * KIB))
         return every, write, restore, writes
 
+    def told_to_leave(self, run: Running) -> bool:
+        return run.job.index in self.evicted or run.job.index in self.for_nobody
+
     def kib(self, job: Job) -> int:
         return max(1, self.size(job) * self.policy.eviction.gib_per_gpu * KIB // 1000)
 
@@ -219,100 +225,10 @@ class LiveWorld(World):
         if run.job.index in self.evicted:
             self.evicted[run.job.index].left -= 1
         else:
+            self.for_nobody.discard(run.job.index)
             for node, held in run.placed:
                 self.spaces[node].add(held, +1)
         self.count()
-
-    def settle(self, run: Running, mode: Stop) -> None:
-        """What an attempt that is stopped now has achieved; see preemption.mode."""
-        job = run.job
-        every, write, restore, writes = self._costs(job)
-        worked = max(0, self.now - run.start - restore)
-        saved, done = 0, worked
-        if every:
-            cycles = min(writes, worked // (every + write))
-            saved = cycles * every
-            since = worked - cycles * (every + write)
-            done = saved + (since if cycles == writes else min(since, every))
-        if mode in (Stop.CHECKPOINT, Stop.SUSPEND):
-            saved = done
-        self.overhead[job.index] += self.now - run.start - done
-        if mode is Stop.SCRATCH:
-            self.lost[job.index] += done + job.run - job.left
-            job.left = job.run
-        else:
-            self.lost[job.index] += done - saved
-            job.left -= saved
-        job.ends.append(self.now)
-
-    def interrupt(self, run: Running) -> None:
-        """Its node failed."""
-        self.settle(run, Stop.REQUEUE)
-        self.leave(run)
-        run.job.placed = []
-        self.enqueue(run.job)
-
-    def force_out(self, run: Running) -> None:
-        """Grace is over."""
-        part = self.policy.eviction
-        self.settle(run, part.mode)
-        if part.mode is Stop.CHECKPOINT and part.gib_per_gpu:
-            self.writers[run.job.index] = self.kib(run.job)
-            run.end = 1 << 60
-            return
-        self.leave(run)
-
-    def write_on(self) -> None:
-        """Those who write share the bandwidth up to now; whoever is done leaves."""
-        if self.writers:
-            rate = max(1, self.policy.eviction.storage_gib_s * KIB // len(self.writers))
-            for index in sorted(self.writers):
-                self.writers[index] -= rate * (self.now - self.written_at)
-        self.written_at = self.now
-
-    def written(self) -> None:
-        for index in sorted(index for index, left in self.writers.items() if left <= 0):
-            del self.writers[index]
-            (run,) = [run for run in self.running if run.job.index == index]
-            self.overhead[index] += self.now - run.job.ends[-1]
-            run.job.ends[-1] = self.now
-            self.leave(run)
-
-    def write_ends(self) -> list[int]:
-        rate = max(1, self.policy.eviction.storage_gib_s * KIB // max(1, len(self.writers)))
-        return [self.written_at + max(0, -(-left // rate)) for left in self.writers.values()]
-
-    def resolve(self) -> None:
-        """Those whose victims have all left start; the victims queue again."""
-        for claim in sorted(self.claims, key=lambda one: one.job.index):
-            if claim.left:
-                continue
-            self.claims.remove(claim)
-            for node, held in claim.extras:
-                self.spaces[node].add(held, +1)
-            for run in claim.victims:
-                del self.evicted[run.job.index]
-                self.let_go(run)
-                if run.job.left or run.job.index not in self.ended:
-                    self.requeue(run)
-            placed = [
-                (node, self.spaces[node].take(need))
-                for (node, _), need in zip(claim.placed, claim.job.needs, strict=True)
-            ]
-            self.queue.append(claim.job)
-            self.start(claim.job, placed)
-
-    def let_go(self, run: Running) -> None:
-        """The room of a victim that has left; suspended, it stays in memory."""
-        suspended = self.policy.eviction.mode is Stop.SUSPEND and run.job.index not in self.ended
-        for node, held in run.placed:
-            self.spaces[node].add(Held(held.gpus, held.cpu, 0 if suspended else held.mem), +1)
-        if suspended:
-            self.pinned[run.job.index] = run.placed
-
-    def requeue(self, run: Running) -> None:
-        run.job.placed = []
-        self.enqueue(run.job)
 
 
 _STATIC = (Order.FIFO, Order.PRIORITY, Order.LARGEST_FIRST, Order.SJF_LIMIT, Order.SJF_TRUE)

@@ -217,13 +217,13 @@ def shadow_of(world: LiveWorld, head: Job) -> Shadow:
 
 
 def _believed(world: LiveWorld) -> list[int]:
-    ends = {run.believed for run in world.running if run.job.index not in world.evicted}
+    ends = {run.believed for run in world.running if not world.told_to_leave(run)}
     return sorted(ends | {claim.believed for claim in world.claims})
 
 
 def _release(world: LiveWorld, spaces: dict[int, Space], at: int) -> None:
     for run in world.running:
-        if run.job.index not in world.evicted and run.believed == at:
+        if not world.told_to_leave(run) and run.believed == at:
             for node, held in run.placed:
                 spaces[node].add(held, +1)
     for claim in world.claims:

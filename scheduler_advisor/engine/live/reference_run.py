@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.live.reference import HOUR_S, LiveWorld
+from scheduler_advisor.engine.live.reference_leaving import (
+    force_out,
+    node_gone,
+    resolve,
+    write_ends,
+    write_on,
+    written,
+)
 from scheduler_advisor.engine.live.reference_pass import run_pass
 from scheduler_advisor.engine.live.reference_tree import leaf_names, tree_of
 from scheduler_advisor.engine.policy import Order, Policy, Preemption
@@ -96,22 +104,23 @@ def _loop(world: LiveWorld, jobs: list[Job]) -> None:
     while True:
         instants = [waiting[index] for index in ready()]
         instants += [run.end for run in world.running if run.end < 1 << 60]
-        instants += [at for at, *_ in outages] + world.write_ends()
+        instants += [at for at, *_ in outages] + write_ends(world)
         instants += [at for at in [*_edges(world), *_wakes(world)] if at > world.now]
         if not instants:
             break
         world.now = max(world.now, min(instants))
-        world.write_on()
+        write_on(world)
         while done := [run for run in world.running if run.end <= world.now]:
             run = min(done, key=lambda one: (one.end, one.job.index))
-            if run.job.index in world.evicted and run.end < world.natural[run.job.index]:
-                world.force_out(run)
+            if world.told_to_leave(run) and run.end < world.natural[run.job.index]:
+                force_out(world, run)
             else:
                 world.complete(run)
-        world.written()
-        world.resolve()
+        written(world)
+        resolve(world)
         while outages and outages[0][0] <= world.now:
             _outage(world, *outages.pop(0)[1:])
+        resolve(world)  # a failure may have taken the last victim
         for index in ready():
             if waiting[index] <= world.now:
                 world.enqueue(world.all[index])
@@ -125,7 +134,7 @@ def _wakes(world: LiveWorld) -> list[int]:
     wakes: list[int] = []
     stops = policy.preemption is not Preemption.NONE or policy.quota.reclaim != "none"
     for run in world.running:
-        if run.job.index in world.evicted or not stops:
+        if world.told_to_leave(run) or not stops:
             continue
         if part.min_run_s and world.stoppable(run.job):
             wakes.append(run.start + part.min_run_s)
@@ -146,7 +155,5 @@ def _wakes(world: LiveWorld) -> list[int]:
 
 def _outage(world: LiveWorld, down: int, node: int, kills: bool) -> None:
     world.down[node] = world.down.get(node, 0) + (1 if down else -1)
-    if down and kills:
-        hit = [run for run in world.running if any(at == node for at, _ in run.placed)]
-        for run in sorted(hit, key=lambda one: one.job.index):
-            world.interrupt(run)
+    if down:
+        node_gone(world, node, kills)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scheduler_advisor.engine.live.reference_leaving import let_go, settle
 from scheduler_advisor.engine.live.reference_tree import Node
 from scheduler_advisor.engine.live.settings import Reach, Reclaim, Stop, Victims
 from scheduler_advisor.engine.reference_world import Held, Job, Placed, place
@@ -75,10 +76,13 @@ def make_room(world: LiveWorld, job: Job, by_rank: bool, reclaim: bool) -> bool:
 
 
 def _at_once(world: LiveWorld, job: Job, victims: list[Running]) -> None:
+    mode = world.policy.eviction.mode
     for run in victims:
-        world.settle(run, world.policy.eviction.mode)
+        settle(world, run, mode)
+        if mode is Stop.CHECKPOINT:
+            world.stake.pop(run.job.index, None)  # written at once
         world.running.remove(run)
-        world.let_go(run)
+        let_go(world, run)
         run.job.placed = []
         world.stopped.append(run.job)
     again = place(job, world.usable(job, world.now), world.policy)
@@ -95,10 +99,7 @@ def _candidates(
     found = []
     for run in world.running:
         other = run.job
-        if (
-            other.index in world.evicted
-            or world.component[other.index] != world.component[job.index]
-        ):
+        if world.told_to_leave(run) or world.component[other.index] != world.component[job.index]:
             continue
         if not world.stoppable(other) or world.now - run.start < part.min_run_s:
             continue

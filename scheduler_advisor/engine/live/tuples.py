@@ -13,7 +13,9 @@ NONE = -1
 LEAVES = 3  # stopped or done, but its nodes are kept for the job that it makes room for
 
 # Fate.kind: what is special about a job.
-PLAIN, EVICTED, WRITING, CLAIMS, PINNED, GONE = range(6)
+# EVICTED: told to leave; WRITING: its last checkpoint; CLAIMS: others leave for it; PINNED:
+# suspended; GONE: has left, its room is kept; FALLEN: like that, but its memory is lost.
+PLAIN, EVICTED, WRITING, CLAIMS, PINNED, GONE, FALLEN = range(7)
 
 # Columns of Tree.row; amounts in thousandths of GPUs.
 (
@@ -36,8 +38,9 @@ PLAIN, EVICTED, WRITING, CLAIMS, PINNED, GONE = range(6)
     Q_EVICTED,  # milli-GPUs in that clock hour
     Q_SEEN,  # part of a pass in which the queue was blocked
     Q_DEPTH,
-) = range(19)
-QUEUE_COLUMNS = 19
+    Q_WAITING,  # jobs
+) = range(20)
+QUEUE_COLUMNS = 20
 
 # Entries of `z`, the scalars of a replay.
 (
@@ -76,8 +79,15 @@ QUEUE_COLUMNS = 19
     WRITTEN_AT,  # up to here progress of writers is counted
     FIRST,
     DOWN_SUM,
-) = range(35)
-SCALARS = 35
+    HEAD,  # first job of this pass that was blocked, or NONE
+    CAST,  # 1: the promise to the head is worked out
+    EXAMINED,  # jobs examined behind the head
+    HOPE,  # shapes before this one, of those that compete, cannot start any more
+    SEEN_QUEUES,  # queues blocked in this pass
+    WAITING_QUEUES,  # queues in which somebody waits
+    CLOCK,  # moves when room may have come free that no victim held
+) = range(42)
+SCALARS = 42
 
 
 class Lines(NamedTuple):
@@ -117,6 +127,7 @@ class Fate(NamedTuple):
     stoppable: Any
     by: Any  # how the job got its room: 0 free, 1 preemption by rank, 2 reclaim
     asked_at: Any  # when it asked for that room
+    stake: Any  # seconds of work that are lost if what is not yet on storage is lost
 
 
 class Crowd(NamedTuple):
@@ -133,6 +144,22 @@ class Crowd(NamedTuple):
     claimants: Any
     victims: Any  # stopped jobs whose room is kept
     stopped: Any  # to be queued at the end of the pass
+    front: Any  # queue -> one of its running jobs, or NONE
+    behind: Any  # running job -> the next of its queue, or NONE
+    before: Any
+
+
+class Hope(NamedTuple):
+    """What spares a pass the searches that cannot succeed: see hope.py."""
+
+    rank: Any  # job -> its importance among all, 0 the lowest
+    counted: Any  # job -> 1 while it runs and somebody could stop it
+    freeable: Any  # [queue, rank] -> milli-GPUs of such jobs; row 0: all; last column: all ranks
+    grown: Any  # rank -> clock when room last came free that nobody so important could have made
+    vain: Any  # job -> clock when it looked for victims in vain, or NONE
+    waits: Any  # shape -> jobs that wait
+    shapes: Any  # shapes by set of competing jobs
+    start: Any  # set -> where its shapes begin
 
 
 class Guess(NamedTuple):
@@ -164,6 +191,7 @@ class Live(NamedTuple):
     size_cpu: Any  # job -> CPU and memory that it asks for in all
     size_mem: Any
     total: Any  # cluster: milli-GPUs, CPU, memory
+    hope: Hope
     levels: Any  # thresholds of attained service, milli-GPU-seconds
     planned: Any  # [node] -> GPUs, CPU, memory, tasks as a plan sees them
     net: Net  # the network, where it matters
@@ -206,6 +234,9 @@ class Terms(NamedTuple):
     most_plans: int
     limits_queues: int  # 1: some queue has a maximum
     has_levels: int
-    lowest: int  # nobody who can be stopped is less important than this
+    remembers: int  # 1: a search for victims that failed need not be repeated until room grows
+    bounded: int  # 1: what can be freed at most is known from counters
+    coarse: int  # 1: jobs of one rank may differ in importance
+    skips: int  # 1: a pass ends when no shape that waits can start
     by_network: int  # 1: gangs are placed by the network
     slows: int  # 1: run times stretch by where gangs lie

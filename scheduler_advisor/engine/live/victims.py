@@ -1,46 +1,30 @@
-"""Whom to stop for a job that cannot start: by rank within reach, and to get back what is lent."""
+"""Whom to stop for a job that cannot start: as few as the order of victims needs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from scheduler_advisor.engine.jit import kernel, leaf
-from scheduler_advisor.engine.live.evict import (
-    SCRATCH,
-    clear_nodes,
-    hold,
-    needed_beyond,
-    off_the_list,
-    progress,
-    push_believed,
-    push_end,
-    settle,
-)
-from scheduler_advisor.engine.live.order import standing
-from scheduler_advisor.engine.live.queues import admits
+from scheduler_advisor.engine.live.achieved import CHECKPOINT, SUSPEND, settle
+from scheduler_advisor.engine.live.candidates import gather, sift
+from scheduler_advisor.engine.live.compiled import kernel, leaf
+from scheduler_advisor.engine.live.going import clear_nodes, hold, off_the_list
+from scheduler_advisor.engine.live.hope import grow_by
+from scheduler_advisor.engine.live.queues import STRICT, admits, parting, right
 from scheduler_advisor.engine.live.tuples import (
     BUDGET_OUT,
-    CLAIMS,
+    CLOCK,
     EPOCH,
-    EVICTED,
     EVICTED_IN_HOUR,
     FREE,
     HOLDERS,
     HOUR,
-    KEPT,
-    LEAVES,
     LONG_EPOCH,
     NOW,
     PINNED,
     PLAIN,
-    Q_DEPTH,
     Q_EVICTED,
-    Q_FAIR,
-    Q_GUARANTEE,
     Q_HELD,
     Q_HOUR,
-    Q_PARENT,
-    RUNNING,
     STAMP,
     STOPPED,
     Live,
@@ -49,133 +33,11 @@ from scheduler_advisor.engine.live.tuples import (
 )
 from scheduler_advisor.engine.parts.network import place_in_network
 from scheduler_advisor.engine.place import move_job
-from scheduler_advisor.engine.steps import milli_held, wall_of
-from scheduler_advisor.engine.world import (
-    M_LEFT,
-    M_PREEMPTED,
-    RUNS,
-    S_CLASS,
-    S_SIZE,
-    WAITS,
-    Rules,
-    World,
-)
+from scheduler_advisor.engine.steps import milli_held
+from scheduler_advisor.engine.world import M_PREEMPTED, S_SIZE, WAITS, Rules, World
 
-LOWEST_PRIORITY, YOUNGEST, LEAST_LOST = range(3)  # Terms.victims
-LOOSE, STRICT = 1, 2  # Terms.reclaim
 HOUR_S = 3600
 BY_RANK, BY_RECLAIM = 1, 2  # Fate.by
-
-
-@kernel
-def parting(tree: Tree, mine: int, theirs: int) -> tuple[int, int]:
-    """The queues of two jobs at the level at which their paths part."""
-    row = tree.row
-    while row[mine, Q_DEPTH] > row[theirs, Q_DEPTH]:
-        mine = row[mine, Q_PARENT]
-    while row[theirs, Q_DEPTH] > row[mine, Q_DEPTH]:
-        theirs = row[theirs, Q_PARENT]
-    while row[mine, Q_PARENT] != row[theirs, Q_PARENT]:
-        mine = row[mine, Q_PARENT]
-        theirs = row[theirs, Q_PARENT]
-    return mine, theirs
-
-
-@leaf
-def right(tree: Tree, terms: Terms, queue: int) -> int:
-    """What reclaim restores to the queue, and what it leaves to it."""
-    return tree.row[queue, Q_FAIR if terms.reclaim_fair != 0 else Q_GUARANTEE]
-
-
-@kernel
-def weight_of(w: World, live: Live, terms: Terms, job: int, now: int) -> int:
-    """What the order of victims goes by first."""
-    if terms.victims == LOWEST_PRIORITY:
-        return standing(w, live, terms, job, now)
-    if terms.victims == YOUNGEST or terms.mode > SCRATCH:
-        return 0
-    saved, done = progress(w.rows, w.runs, job, now)
-    lost = done - saved
-    if terms.mode == SCRATCH:
-        lost = done + w.rows.run[job] - w.runs.more[job, M_LEFT]
-    return lost * w.shapes[w.rows.shape[job], S_SIZE]
-
-
-@leaf
-def goes_first(w: World, live: Live, terms: Terms, one: int, other: int, now: int) -> bool:
-    """Is `one` stopped before `other`?"""
-    crowd = live.crowd
-    if crowd.group[one] != crowd.group[other]:
-        return crowd.group[one] < crowd.group[other]
-    if crowd.weigh[one] != crowd.weigh[other]:
-        return crowd.weigh[one] < crowd.weigh[other]
-    if terms.victims == LEAST_LOST:
-        mine = standing(w, live, terms, one, now)
-        theirs = standing(w, live, terms, other, now)
-        if mine != theirs:
-            return mine < theirs
-    if w.runs.start[one] != w.runs.start[other]:
-        return w.runs.start[one] > w.runs.start[other]
-    return one > other
-
-
-@leaf
-def sift(w: World, live: Live, terms: Terms, size: int, at: int, now: int) -> None:
-    """Lets the candidate at `at` sink to its place in the heap."""
-    found = live.crowd.found
-    job = found[at]
-    down = 2 * at + 1
-    while down < size:
-        if down + 1 < size and goes_first(w, live, terms, found[down + 1], found[down], now):
-            down += 1
-        if not goes_first(w, live, terms, found[down], job, now):
-            break
-        found[at] = found[down]
-        at = down
-        down = 2 * at + 1
-    found[at] = job
-
-
-@kernel
-def gather(
-    w: World, live: Live, terms: Terms, component: Any, z: Any, job: int, by_rank: int,
-    reclaim: int,
-) -> int:  # fmt: skip
-    """Running jobs that may be stopped for `job`, as a heap in crowd.found; returns how many."""
-    crowd = live.crowd
-    tree = live.tree
-    now = z[NOW]
-    mine = component[w.shapes[w.rows.shape[job], S_CLASS]]
-    own = standing(w, live, terms, job, now)
-    size = w.shapes[w.rows.shape[job], S_SIZE]
-    count = 0
-    for at in range(z[RUNNING]):
-        other = crowd.running[at]
-        if (
-            live.fate.stoppable[other] == 0
-            or w.runs.phase[other] != RUNS
-            or live.fate.kind[other] != PLAIN
-            or component[w.shapes[w.rows.shape[other], S_CLASS]] != mine
-            or now - w.runs.start[other] < terms.min_run
-            or (terms.max_per_job != 0 and w.runs.more[other, M_PREEMPTED] >= terms.max_per_job)
-        ):
-            continue
-        same = tree.leaf[other] == tree.leaf[job]
-        ranked = by_rank != 0 and (same or terms.own_queue == 0)
-        ranked = ranked and standing(w, live, terms, other, now) < own
-        if not ranked:
-            if reclaim == 0 or same:
-                continue
-            one, _ = parting(tree, tree.leaf[job], tree.leaf[other])
-            if tree.row[one, Q_HELD] + size > right(tree, terms, one):
-                continue
-        crowd.group[other] = 1 if ranked else 0
-        crowd.weigh[other] = weight_of(w, live, terms, other, now)
-        crowd.found[count] = other
-        count += 1
-    for at in range(count // 2 - 1, -1, -1):
-        sift(w, live, terms, count, at, now)
-    return count
 
 
 @leaf
@@ -217,18 +79,52 @@ def lift(w: World, live: Live, rules: Rules, terms: Terms, z: Any, victim: int, 
 
 
 @kernel
-def fits(w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int) -> bool:
-    """Would the job start now? Its tasks are booked where they would go, not taken."""
+def fits(w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int) -> int:
+    """Would the job start now? 1: yes, its tasks are booked where they would go, not taken; 0: no,
+    nor if less were free; -1: not this way."""
     size = w.shapes[w.rows.shape[job], S_SIZE]
     if z[FREE] - size < rules.headroom_milli:
-        return False
+        return 0
     if not admits(live.tree, terms, live.tree.leaf[job], size, z[FREE]):
-        return False
+        return 0
     z[STAMP] += 1
-    if place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], 0) != 1:
-        return False
-    move_job(w.nodes, w.buckets, w.shapes, w.rows, w.book, rules.most, rules.shares, job, 1)
-    return True
+    placed = place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], 0)
+    if placed == 1:
+        move_job(w.nodes, w.buckets, w.shapes, w.rows, w.book, rules.most, rules.shares, job, 1)
+    return placed
+
+
+@kernel
+def lift_until_it_fits(
+    w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, by_rank: int,
+    reclaim: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Lifts victims off, in their order, into crowd.chosen; returns how many, and what `fits` said
+    last, or -1 where a guard spared somebody."""
+    crowd = live.crowd
+    count = gather(w, live, terms, z, job, by_rank, reclaim)
+    hour = z[NOW] // HOUR_S
+    lifted = 0
+    spared = False
+    answer = 0
+    if count == 0 and terms.remembers != 0:
+        answer = min(0, fits(w, live, rules, terms, z, job))
+    while count > 0 and answer != 1:
+        victim = crowd.found[0]
+        count -= 1
+        crowd.found[0] = crowd.found[count]
+        sift(w, live, terms, count, 0, z[NOW])
+        if crowd.group[victim] == 0 and not above(live.tree, terms, w, job, victim):
+            continue
+        if not within_budget(w, live, terms, z, victim, lifted, hour):
+            z[BUDGET_OUT] = 1
+            spared = True
+            continue
+        lift(w, live, rules, terms, z, victim, 1)
+        crowd.chosen[lifted] = victim
+        lifted += 1
+        answer = fits(w, live, rules, terms, z, job)
+    return lifted, -1 if spared and answer != 1 else answer
 
 
 @kernel
@@ -240,31 +136,17 @@ def make_room(
     in crowd.chosen. Victims are lifted off until it fits; then, last one first, each goes back if
     the job fits all the same."""
     crowd = live.crowd
-    count = gather(w, live, terms, w.component, z, job, by_rank, reclaim)
     hour = z[NOW] // HOUR_S
-    lifted = 0
-    enough = False
-    while count > 0 and not enough:
-        victim = crowd.found[0]
-        count -= 1
-        crowd.found[0] = crowd.found[count]
-        sift(w, live, terms, count, 0, z[NOW])
-        if crowd.group[victim] == 0 and not above(live.tree, terms, w, job, victim):
-            continue
-        if not within_budget(w, live, terms, z, victim, lifted, hour):
-            z[BUDGET_OUT] = 1
-            continue
-        lift(w, live, rules, terms, z, victim, 1)
-        crowd.chosen[lifted] = victim
-        lifted += 1
-        enough = fits(w, live, rules, terms, z, job)
-    if not enough:
+    lifted, answer = lift_until_it_fits(w, live, rules, terms, z, job, by_rank, reclaim)
+    if answer != 1:
         for at in range(lifted - 1, -1, -1):
             lift(w, live, rules, terms, z, crowd.chosen[at], -1)
+        if terms.remembers != 0 and answer == 0:
+            live.hope.vain[job] = z[CLOCK]
         return 0
     for at in range(lifted - 1, -1, -1):
         lift(w, live, rules, terms, z, crowd.chosen[at], -1)
-        if fits(w, live, rules, terms, z, job):
+        if fits(w, live, rules, terms, z, job) == 1:
             crowd.chosen[at] = -1
         else:
             lift(w, live, rules, terms, z, crowd.chosen[at], 1)
@@ -309,43 +191,16 @@ def stop_at_once(w: World, live: Live, rules: Rules, terms: Terms, z: Any, victi
     now = z[NOW]
     for at in range(victims):
         victim = live.crowd.chosen[at]
-        settle(w.rows, w.runs, terms.mode, victim, now)
+        settle(w.rows, w.runs, live.fate, terms.mode, victim, now)
+        if terms.mode == CHECKPOINT:
+            live.fate.stake[victim] = 0  # written at once
         z[HOLDERS] -= milli_held(w.nodes, w.shapes, w.rows, w.book, rules.plain_sizes, victim, 0)
         lift(w, live, rules, terms, z, victim, 1)
-        off_the_list(live, z, victim)
+        grow_by(w, live, terms, z, victim, now)
+        off_the_list(w, live, z, victim)
         w.runs.phase[victim] = WAITS
-        live.fate.kind[victim] = PINNED if terms.mode == 3 else PLAIN
+        live.fate.kind[victim] = PINNED if terms.mode == SUSPEND else PLAIN
         live.crowd.stopped[z[STOPPED]] = victim
         z[STOPPED] += 1
     z[EPOCH] += 1
     z[LONG_EPOCH] += 1
-
-
-@kernel
-def claim(w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, victims: int) -> None:
-    """The victims are told to leave; what the job needs beyond theirs is kept for it."""
-    now = z[NOW]
-    crowd = live.crowd
-    extra = needed_beyond(w, live, rules, terms, job, victims, 1)
-    z[FREE] -= extra
-    z[KEPT] += extra
-    for at in range(victims):
-        victim = crowd.chosen[at]
-        live.fate.kind[victim] = EVICTED
-        live.fate.claim[victim] = job
-        live.fate.natural[victim] = w.runs.end[victim]
-        w.runs.phase[victim] = LEAVES
-        if now + terms.grace < w.runs.end[victim]:
-            w.runs.end[victim] = now + terms.grace
-            push_end(w, live, z, victim, now + terms.grace)
-        crowd.victims[1 + crowd.victims[0]] = victim
-        crowd.victims[0] += 1
-    crowd.claimants[1 + crowd.claimants[0]] = job
-    crowd.claimants[0] += 1
-    live.fate.kind[job] = CLAIMS
-    live.fate.left[job] = victims
-    w.runs.phase[job] = RUNS
-    w.runs.start[job] = now + terms.grace
-    w.runs.end[job] = now + terms.grace + wall_of(w.rows, w.runs, 1, job)
-    push_believed(w, live, z, job)
-    hold(w, live, rules, terms, job, now, 1)

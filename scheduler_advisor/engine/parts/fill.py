@@ -65,11 +65,9 @@ def find_node(
     gpu, cls = shapes[shape, S_GPU], shapes[shape, S_CLASS]
     best = -1
     best_free = MANY
-    for at in range(classes.start[cls], classes.start[cls + 1]):
-        group = classes.groups[at]
-        if net.of_group[group, IN_LEAF] != where or (
-            rack >= 0 and net.of_group[group, IN_RACK] != rack
-        ):
+    for at in range(net.group_start[where], net.group_start[where + 1]):
+        group = net.group_list[at]
+        if classes.member[cls, group] == 0 or (rack >= 0 and net.of_group[group, IN_RACK] != rack):
             continue
         free = next_filled(buckets, group, room * gpu)
         while free > 0 and free <= best_free:

@@ -44,6 +44,12 @@ class Net(NamedTuple):
     wide: Any  # [domain, tasks] the same, of the level looked at
     wide_free: Any
     taken: Any  # [leaf] 1: used in this search
+    holds: Any  # [leaf] tasks that its nodes have room for in all
+    total: Any  # [0, tasks] nodes anywhere with room for so many
+    spine_start: Any  # [spine] -> where its leaves begin in
+    leaf_list: Any  # leaves, spine by spine
+    group_start: Any  # [leaf] -> where its groups begin in
+    group_list: Any  # groups, leaf by leaf, in order
     node_gpus: Any  # [node] GPUs of the job being measured
     node_islands: Any
     leaf_nodes: Any  # [leaf]

@@ -95,6 +95,8 @@ def look(
     """Counts nodes by room and free GPUs, leaf by leaf; in one rack only unless that is -1."""
     net.rooms[:, :] = 0
     net.free[:] = 0
+    net.holds[:] = 0
+    net.total[:, :] = 0
     gpu, cls = shapes[shape, S_GPU], shapes[shape, S_CLASS]
     for at in range(classes.start[cls], classes.start[cls + 1]):
         group = classes.groups[at]
@@ -102,22 +104,32 @@ def look(
             continue
         where = net.of_group[group, IN_LEAF]
         free = next_filled(buckets, group, 1)
+        room = 0
         while free > 0:
             bucket = group * (rules.most + 1) + free
             net.free[where] += free * buckets.count[bucket]
-            if free >= gpu:
-                if plain != 0:
-                    net.rooms[where, free // gpu] += buckets.count[bucket]
-                else:
-                    node = next_node(buckets, bucket, 0)
-                    while node >= 0:
-                        room = room_on(
-                            nodes, shadow, shapes, classes, held, rules, shape, own, now, until,
-                            stamp, guard, node,
-                        )  # fmt: skip
-                        net.rooms[where, room] += 1
-                        node = next_node(buckets, bucket, node + 1)
+            while (room + 1) * gpu <= free:
+                room += 1
+            if room > 0 and plain != 0:
+                add_nodes(net, where, room, buckets.count[bucket])
+            elif room > 0:
+                node = next_node(buckets, bucket, 0)
+                while node >= 0:
+                    here = room_on(
+                        nodes, shadow, shapes, classes, held, rules, shape, own, now, until,
+                        stamp, guard, node,
+                    )  # fmt: skip
+                    add_nodes(net, where, here, 1)
+                    node = next_node(buckets, bucket, node + 1)
             free = next_filled(buckets, group, free + 1)
+
+
+@leaf
+def add_nodes(net: Net, where: int, room: int, count: int) -> None:
+    """So many nodes of the leaf have room for so many tasks each."""
+    net.rooms[where, room] += count
+    net.holds[where] += room * count
+    net.total[0, room] += count
 
 
 @kernel
@@ -165,29 +177,25 @@ def within(rooms: Any, row: int, most: int, tasks: int, count: int) -> tuple[int
 
 
 @kernel
-def gather(net: Net, most: int, level: int) -> int:
-    """Adds leaves up to the domains of a level; returns how many domains there are."""
-    leaves = len(net.free)
-    count = 1
-    if level == ONE_LEAF:
-        count = leaves
-    elif level == ONE_SPINE:
-        count = len(net.spine_leaves)
-    net.wide[:count, :] = 0
-    net.wide_free[:count] = 0
-    for one in range(leaves):
-        domain = domain_of(net, level, one)
-        net.wide_free[domain] += net.free[one]
-        for room in range(1, most + 1):
-            net.wide[domain, room] += net.rooms[one, room]
-    return count
+def gather(net: Net, most: int) -> None:
+    """Adds leaves up to spines."""
+    for domain in range(len(net.spine_leaves)):
+        net.wide[domain, :] = 0
+        net.wide_free[domain] = 0
+        for at in range(net.spine_start[domain], net.spine_start[domain + 1]):
+            one = net.leaf_list[at]
+            net.wide_free[domain] += net.free[one]
+            if net.holds[one] != 0:
+                for room in range(1, most + 1):
+                    net.wide[domain, room] += net.rooms[one, room]
 
 
 @leaf
-def domain_of(net: Net, level: int, one: int) -> int:
-    if level == ONE_LEAF:
-        return one
-    return net.spine_of[one] if level == ONE_SPINE else 0
+def leaves_of(net: Net, level: int, domain: int) -> tuple[int, int]:
+    """Where the leaves of the domain begin and end in net.leaf_list."""
+    if level == ONE_SPINE:
+        return net.spine_start[domain], net.spine_start[domain + 1]
+    return 0, len(net.leaf_list)
 
 
 @kernel
@@ -198,11 +206,19 @@ def next_leaf(
     best = -1
     best_held = 0
     best_used = 0
-    for one in range(len(net.free)):
-        if net.taken[one] != 0 or domain_of(net, level, one) != domain:
+    if level == ONE_LEAF:
+        if net.taken[domain] != 0:
+            return -1, 0, 0
+        held, used = within(net.rooms, domain, most, tasks, count)
+        return (domain if held > 0 else -1), held, used
+    start, end = leaves_of(net, level, domain)
+    for at in range(start, end):
+        one = net.leaf_list[at]
+        if net.taken[one] != 0 or net.holds[one] < min(best_held, tasks):
             continue
         held, used = within(net.rooms, one, most, tasks, count)
-        if held > best_held or (held == best_held > 0 and net.free[one] < net.free[best]):
+        first = net.free[one] < net.free[best] or (net.free[one] == net.free[best] and one < best)
+        if held > best_held or (held == best_held > 0 and first):
             best = one
             best_held = held
             best_used = used
@@ -229,6 +245,25 @@ def leaves_for(net: Net, most: int, level: int, domain: int, tasks: int, count: 
     return leaves
 
 
+@leaf
+def rooms_at(net: Net, level: int) -> Any:
+    """[domain, tasks] -> nodes with room for so many."""
+    if level == ONE_LEAF:
+        return net.rooms
+    return net.wide if level == ONE_SPINE else net.total
+
+
+@leaf
+def domains_at(net: Net, most: int, level: int) -> int:
+    """How many domains the level has; their rooms are counted now."""
+    if level == ONE_LEAF:
+        return len(net.free)
+    if level == ANYWHERE:
+        return 1
+    gather(net, most)
+    return len(net.spine_leaves)
+
+
 @kernel
 def narrowest(net: Net, most: int, need: int, tasks: int) -> tuple[int, int, int, int]:
     """Level, domain, nodes and leaves of steps 1 and 2; level -1 where nothing holds the gang."""
@@ -236,9 +271,10 @@ def narrowest(net: Net, most: int, need: int, tasks: int) -> tuple[int, int, int
     last = ANYWHERE
     if need in (ONE_LEAF, ONE_SPINE):
         last = need
-    domains = gather(net, most, last)
+    domains = domains_at(net, most, last)
     for domain in range(domains):
-        count = min(count, fewest(net.wide, domain, most, tasks))
+        if last != ONE_LEAF or net.holds[domain] >= tasks:
+            count = min(count, fewest(rooms_at(net, last), domain, most, tasks))
     if need == ONE_NODE and count > 1:
         count = MANY
     if count == MANY:
@@ -247,22 +283,23 @@ def narrowest(net: Net, most: int, need: int, tasks: int) -> tuple[int, int, int
         level = ONE_LEAF
         if step > 0:
             level = ONE_SPINE if step == 1 else ANYWHERE
-        domains = len(net.free)
-        rooms = net.rooms
-        free = net.free
-        if level != ONE_LEAF:
-            domains = gather(net, most, level)
-            rooms = net.wide
-            free = net.wide_free
+        domains = domains_at(net, most, level)
         best = -1
         best_leaves = MANY
+        best_free = MANY
         for domain in range(domains):
-            if fewest(rooms, domain, most, tasks) > count:
+            if level == ONE_LEAF and net.holds[domain] < tasks:
+                continue
+            if fewest(rooms_at(net, level), domain, most, tasks) > count:
                 continue
             leaves = leaves_for(net, most, level, domain, tasks, count)
-            if leaves < best_leaves or (leaves == best_leaves and free[domain] < free[best]):
+            free = 0
+            if level != ANYWHERE:
+                free = net.free[domain] if level == ONE_LEAF else net.wide_free[domain]
+            if leaves < best_leaves or (leaves == best_leaves and free < best_free):
                 best = domain
                 best_leaves = leaves
+                best_free = free
         if best >= 0:
             return level, best, count, best_leaves
         if level == last:

@@ -11,7 +11,7 @@ from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.parts.allreduce import PPM, STEP_COUNT, comm_of
 from scheduler_advisor.engine.parts.gang import place_gang
-from scheduler_advisor.engine.parts.net import ANYWHERE, Net, measured
+from scheduler_advisor.engine.parts.net import ANYWHERE, IN_LEAF, Net, measured
 from scheduler_advisor.engine.parts.places import narrowed_links, needs_of, places_of
 from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.policy import Placement, Policy
@@ -30,7 +30,8 @@ def empty_net() -> Net:
     return Net(
         of_group=two, spine_of=one, need=one, links=np.zeros((1, 2, STEP_COUNT)), comm=one,
         base=one, best=real, message=0.0, racks=0, slow=one, rooms=two, free=one, wide=two,
-        wide_free=one, taken=one, node_gpus=one, node_islands=one, leaf_nodes=one,
+        wide_free=one, taken=one, holds=one, total=two, spine_start=one, leaf_list=one,
+        group_start=one, group_list=one, node_gpus=one, node_islands=one, leaf_nodes=one,
         spine_leaves=one, most=one, least=one, rate=real, hop=real,
     )  # fmt: skip
 
@@ -80,6 +81,12 @@ def _net(ready: Prepared, jobs: Jobs, cluster: Cluster, policy: Policy) -> Net:
         wide=np.zeros((wide, most), np.int64),
         wide_free=np.zeros(wide, np.int64),
         taken=np.zeros(leaves, np.int64),
+        holds=np.zeros(leaves, np.int64),
+        total=np.zeros((1, most), np.int64),
+        spine_start=_starts(spine_of, spines),
+        leaf_list=np.argsort(spine_of, kind="stable").astype(np.int64),
+        group_start=_starts(of_group[:, IN_LEAF], leaves),
+        group_list=np.argsort(of_group[:, IN_LEAF], kind="stable").astype(np.int64),
         node_gpus=np.zeros(len(cluster), np.int64),
         node_islands=np.zeros(len(cluster), np.int64),
         leaf_nodes=np.zeros(leaves, np.int64),
@@ -89,6 +96,11 @@ def _net(ready: Prepared, jobs: Jobs, cluster: Cluster, policy: Policy) -> Net:
         rate=np.zeros(STEP_COUNT),
         hop=np.zeros(STEP_COUNT),
     )
+
+
+def _starts(of: Ints, count: int) -> Ints:
+    """Where the members of each of `count` parts begin in a list part by part, and its length."""
+    return np.concatenate(([0], np.cumsum(np.bincount(of, minlength=count)))).astype(np.int64)
 
 
 def _needs(ready: Prepared, jobs: Jobs, cluster: Cluster, policy: Policy) -> Ints:

@@ -29,6 +29,7 @@ from scheduler_advisor.engine import (
 from scheduler_advisor.engine.live.reference_run import live_reference
 from scheduler_advisor.engine.live.run import run_live
 from scheduler_advisor.engine.live.settings import (
+    NO_QUOTA,
     Eligible,
     Entitlement,
     EvictionPart,
@@ -136,7 +137,7 @@ def workloads(draw, shares=False, exclusive=True, most=14):
         "run": column(st.integers(0, 9)),
         "gpus": column(st.integers(0, 9)),
         "limit": column(st.integers(0, 14)),
-        "priority": column(st.integers(0, 2)),
+        "priority": column(st.integers(-1, 2)),
         "preemptible": column(some([0, 1, 1])),
         "team": column(some(["a", "a", "b", "c", ""])),
         "user": column(some(["x", "y"])),
@@ -341,6 +342,63 @@ def test_partitions_limits_dependencies_and_outages_equal_the_reference(data):
     same(jobs, cluster, policy)
 
 
+@st.composite
+def crowded(draw):
+    """Long jobs fill two or three nodes; more important ones come; nodes go at any moment."""
+    size, nodes = draw(st.integers(3, 9)), draw(st.integers(2, 3))
+
+    def column(values):
+        return draw(st.lists(values, min_size=size, max_size=size))
+
+    jobs = Jobs.build(
+        submit=[at // 2 for at in range(size)],
+        run=column(st.integers(5, 25)),
+        gpus=[1] * size,
+        tasks=[2, *column(st.integers(1, 2))[1:]],
+        gpus_per_task=column(st.integers(1, 2)),
+        mem_mib=column(some([0, 100])),
+        limit=column(st.integers(5, 30)),
+        priority=[0, 0, *column(st.integers(0, 3))[2:]],
+        team=column(some(["a", "b"])),
+        checkpoint_every=column(some([0, 3])),
+        checkpoint_cost=column(some([0, 1])),
+        restore_cost=column(some([0, 1])),
+    )
+    cluster = Cluster.build([2] * nodes, cpu_milli=[4000] * nodes, mem_mib=[400] * nodes)
+    outages = tuple(
+        Outage(
+            draw(some(cluster.names)),
+            down,
+            down + draw(st.integers(1, 6)),
+            draw(some([OutageKind.FAIL, OutageKind.FAIL, OutageKind.DRAIN])),
+        )
+        for down in draw(st.lists(st.integers(1, 20), min_size=1, max_size=5, unique=True))
+    )
+    return jobs, replace(cluster, outages=outages)
+
+
+@MANY
+@given(st.data())
+def test_nodes_that_fail_or_drain_while_jobs_are_leaving_equal_the_reference(data):
+    jobs, cluster = data.draw(crowded())
+    mode = data.draw(some([Stop.SUSPEND, Stop.CHECKPOINT, Stop.REQUEUE]))
+    policy = Policy(
+        order=data.draw(some([Order.PRIORITY, Order.PRIORITY, Order.FAIR_SHARE, Order.LAS])),
+        backfill=data.draw(some(IN_ORDER)),
+        placement=data.draw(some(FIRST)),
+        preemption=Preemption.PRIORITY,
+        quota=data.draw(some([NO_QUOTA, QuotaPart(reclaim=Reclaim.LOOSE)])),
+        eviction=EvictionPart(
+            eligible=Eligible.ALL,
+            victims=data.draw(some(Victims)),
+            mode=mode,
+            grace_s=data.draw(st.integers(0, 4)),
+            **({"gib_per_gpu": 4, "storage_gib_s": 1} if mode is Stop.CHECKPOINT else {}),
+        ),
+    )
+    same(jobs, cluster, policy)
+
+
 @MANY
 @given(st.data())
 def test_static_policies_are_the_same_by_the_general_driver_and_by_the_fast_one(data):
@@ -372,8 +430,7 @@ def test_combinations_without_a_meaning_are_refused_with_the_reason():
         QuotaPart(queues=(QueueRule("a", parent="b"), QueueRule("b", parent="a")))
     with pytest.raises(PolicyError, match=r"needs preemption\.storage_gib_s"):
         Policy(eviction=EvictionPart(gib_per_gpu=1))
-    jobs = Jobs.build(submit=[0], run=[5], gpus=[1])
-    cluster = replace(Cluster.uniform(1, 2), outages=(Outage("n00000", 0, 3),))
+    jobs = Jobs.build(submit=[0], run=[5], gpus=[1], gpu_milli=[500])
     timed = Policy(preemption=Preemption.PRIORITY, eviction=EvictionPart(grace_s=5))
-    with pytest.raises(PolicyError, match="takes time, or suspends, knows no outages"):
-        simulate(jobs, cluster, timed)
+    with pytest.raises(PolicyError, match="takes time, or suspends, knows whole GPUs only"):
+        simulate(jobs, Cluster.uniform(1, 2), timed)
