@@ -1,6 +1,6 @@
 """Speed of the general driver: fair shares, quotas and preemption, jobs per CPU-second of one core.
 
-    python benchmarks/policies.py [--jobs N]
+    python benchmarks/policies.py [--jobs N] [--record FILE.json]
 
 Each line is one workload under one policy, compile time apart; that all jobs have ended and that
 GPU-seconds add up is asserted, so a fast wrong answer fails.
@@ -9,6 +9,7 @@ GPU-seconds add up is asserted, so a fast wrong answer fails.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from dataclasses import replace
@@ -32,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from simulator import workload
 
 WEEK_S = 7 * 86_400
+FIGURES: dict[str, dict[str, float]] = {}
 
 
 def teams(jobs: Jobs, seed: int = 3) -> Jobs:
@@ -81,6 +83,12 @@ def measure(name: str, jobs: Jobs, cluster: Cluster, policy: Policy) -> None:
     span = best.last_instant - best.first_instant
     parts = best.held_gpu_s + best.holding_gpu_s + best.free_gpu_s
     assert abs(parts - cluster.total_gpus * span) < 1, "GPU-seconds are missing"
+    FIGURES[name] = {
+        "jobs_per_s": round(len(jobs) / best.engine_s),
+        "mean_wait_s": round(float(best.wait.mean())),
+        "examined": best.examined,
+        "stopped": int(best.preemptions.sum()),
+    }
     print(
         f"{name:46s} {len(jobs) / best.engine_s:12,.0f} jobs/s"
         f"  (mean wait {best.wait.mean():8,.0f} s; examined {best.examined:11,d};"
@@ -92,18 +100,22 @@ def measure(name: str, jobs: Jobs, cluster: Cluster, policy: Policy) -> None:
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     asked.add_argument("--jobs", type=int, default=100_000)
-    count = asked.parse_args().jobs
+    asked.add_argument("--record", type=Path, help="write the figures to this file")
+    options = asked.parse_args()
+    count = options.jobs
     began = time.process_time()
     small = teams(workload(200, 8, 0.9))
     simulate(small, Cluster.uniform(8, 8), policies()["preemption, 30 s of grace"])
-    print(f"first run: {time.process_time() - began:.1f} CPU-s to compile or load the kernels")
+    first = time.process_time() - began
+    print(f"first run: {first:.1f} CPU-s to compile or load the kernels")
     for load in (0.8, 0.9, 1.0):
         jobs = teams(workload(count, 512, load))
         for name, policy in policies().items():
-            if load >= 1 and "quotas" in name:
-                print(f"{name}, load {load}: left out, it takes minutes")  # see docs/policies.md
-                continue
             measure(f"{name}, 512x8, load {load}", jobs, Cluster.uniform(512, 8), policy)
+    if options.record is not None:
+        unit = "jobs per CPU-second of one core, preparation included, compilation not"
+        record = {"unit": unit, "jobs": count, **FIGURES}
+        options.record.write_text(json.dumps(record, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -132,23 +132,26 @@ def stranding(jobs: Jobs, cluster: Cluster) -> None:
 
 
 def network(jobs: Jobs) -> None:
-    """Placement by the network, 16 hosts a leaf; jobs of one host, and gangs of up to eight."""
+    """Placement by the network, 16 hosts a leaf, 8 leaves a spine; jobs of one host, and gangs of
+    up to eight."""
     random = np.random.default_rng(4)
-    hosts = Cluster.build(
-        gpus=[8] * 512,
-        leaf=[f"l{node // 16}" for node in range(512)],
-        spine=[f"s{node // 128}" for node in range(512)],
-        gpu_model=["H100"] * 512,
-    )
     by_network = preset("fifo").with_values({"placement": "topology"})
-    measure("topology, 512x8, load 0.9", jobs, hosts, by_network)
-    wide = jobs.changed(gpus=random.choice([1, 2, 4, 8, 16, 32, 64], len(jobs)))
-    span = int((wide.gpus * wide.run).sum() / (512 * 8 * 0.8))
-    submit = wide.submit * span // max(1, int(wide.submit.max()))
-    wide = wide.changed(submit=submit, eligible=submit)
-    measure("topology with gangs, 512x8, load 0.8", wide, hosts, by_network)
     slowed = by_network.with_values({"topology.slowdown": "true"})
-    measure("topology with gangs and slowdown", wide, hosts, slowed)
+    for count in (512, 4096):
+        hosts = Cluster.build(
+            gpus=[8] * count,
+            leaf=[f"l{node // 16}" for node in range(count)],
+            spine=[f"s{node // 128}" for node in range(count)],
+            gpu_model=["H100"] * count,
+        )
+        narrow = jobs if count == 512 else workload(len(jobs), count, 0.9)
+        measure(f"topology, {count}x8, load 0.9", narrow, hosts, by_network)
+        wide = narrow.changed(gpus=random.choice([1, 2, 4, 8, 16, 32, 64], len(jobs)))
+        span = int((wide.gpus * wide.run).sum() / (count * 8 * 0.8))
+        submit = wide.submit * span // max(1, int(wide.submit.max()))
+        wide = wide.changed(submit=submit, eligible=submit)
+        measure(f"topology with gangs, {count}x8, load 0.8", wide, hosts, by_network)
+        measure(f"topology with gangs and slowdown, {count}x8", wide, hosts, slowed)
 
 
 def scored(jobs: Jobs) -> None:

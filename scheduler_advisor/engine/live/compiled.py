@@ -13,19 +13,20 @@ from typing import Any, TypeVar
 
 from numba.core.types import unliteral
 
-from scheduler_advisor.engine import jit
+from scheduler_advisor.engine.jit import kernel as any_kernel
+from scheduler_advisor.engine.jit import leaf as any_leaf
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def kernel(function: F) -> F:
-    """`jit.kernel`, once for all constants."""
-    return _for_all_constants(jit.kernel(function))
+    """`engine.jit.kernel`, once for all constants."""
+    return _for_all_constants(any_kernel(function))
 
 
 def leaf(function: F) -> F:
-    """`jit.leaf`, once for all constants."""
-    return _for_all_constants(jit.leaf(function))
+    """`engine.jit.leaf`, once for all constants."""
+    return _for_all_constants(any_leaf(function))
 
 
 def _for_all_constants(compiled: Any) -> Any:

@@ -105,12 +105,11 @@ def taken_off(w: World, live: Live, z: Any, line: int, job: int) -> None:
     asks(live.tree, z, live.tree.leaf[job], w.shapes[w.rows.shape[job], S_SIZE], -1)
 
 
-@leaf
-def starts(w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int, job: int) -> bool:
-    """Starts the job where it fits without breaking the promise to the head."""
-    guard = may_be_placed(w, live, rules, terms, z, job)
-    if guard < 0:
-        return False
+@kernel
+def starts(
+    w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int, job: int, guard: int
+) -> bool:
+    """Starts the job where it fits; with `guard` only where the promise to the head allows it."""
     z[STAMP] += 1
     placed = place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], guard)
     if placed != 1:
@@ -122,3 +121,13 @@ def starts(w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int, 
     if behind_a_head(rules, terms, z):
         ended_behind(w, rules, job, guard)
     return True
+
+
+@kernel
+def place_now(
+    w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, guard: int
+) -> int:
+    """Places the job; 1, 0 or -1 as `placing.place`. For rare calls: `guard`, always 0 here, is no
+    constant, so that nothing is compiled once more for it."""
+    z[STAMP] += 1
+    return place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], guard)

@@ -10,7 +10,7 @@ from scheduler_advisor.engine.live.going import set_going
 from scheduler_advisor.engine.live.hope import looked_in_vain, too_little
 from scheduler_advisor.engine.live.plan import plan_job
 from scheduler_advisor.engine.live.queues import admits, right
-from scheduler_advisor.engine.live.start import starts, taken_off
+from scheduler_advisor.engine.live.start import may_be_placed, place_now, starts, taken_off
 from scheduler_advisor.engine.live.suspended import goes_on_in_place
 from scheduler_advisor.engine.live.tuples import (
     BLOCKED,
@@ -27,12 +27,10 @@ from scheduler_advisor.engine.live.tuples import (
     Q_PARENT,
     Q_SEEN,
     SEEN_QUEUES,
-    STAMP,
     Live,
     Terms,
 )
 from scheduler_advisor.engine.live.victims import make_room, stop_at_once
-from scheduler_advisor.engine.parts.network import place_in_network
 from scheduler_advisor.engine.waiting import held_back
 from scheduler_advisor.engine.world import (
     S_SIZE,
@@ -105,8 +103,7 @@ def stops_others(
         claim(w, live, rules, terms, z, job, victims)
         return True
     stop_at_once(w, live, rules, terms, z, victims)
-    z[STAMP] += 1
-    place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], 0)
+    place_now(w, live, rules, terms, z, job, 0)
     set_going(w, live, rules, terms, z, job, z[NOW], 0)
     return True
 
@@ -122,7 +119,8 @@ def examine(w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int,
     queue = live.tree.leaf[job]
     size = w.shapes[w.rows.shape[job], S_SIZE]
     admitted = admits(live.tree, terms, queue, size, z[FREE])
-    if admitted and starts(w, live, rules, terms, z, line, job):
+    guard = may_be_placed(w, live, rules, terms, z, job) if admitted else -1
+    if guard >= 0 and starts(w, live, rules, terms, z, line, job, guard):
         return True
     if terms.preempts != 0 and makes_room(w, live, rules, terms, z, line, job):
         z[CAST] = 0

@@ -10,6 +10,7 @@ from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.live.going import clear_nodes, hold, off_the_list
 from scheduler_advisor.engine.live.hope import grow_by
 from scheduler_advisor.engine.live.queues import STRICT, admits, parting, right
+from scheduler_advisor.engine.live.start import place_now
 from scheduler_advisor.engine.live.tuples import (
     BUDGET_OUT,
     CLOCK,
@@ -25,13 +26,11 @@ from scheduler_advisor.engine.live.tuples import (
     Q_EVICTED,
     Q_HELD,
     Q_HOUR,
-    STAMP,
     STOPPED,
     Live,
     Terms,
     Tree,
 )
-from scheduler_advisor.engine.parts.network import place_in_network
 from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.steps import milli_held
 from scheduler_advisor.engine.world import M_PREEMPTED, S_SIZE, WAITS, Rules, World
@@ -87,8 +86,7 @@ def fits(w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int) -> 
         return 0
     if not admits(live.tree, terms, live.tree.leaf[job], size, z[FREE]):
         return 0
-    z[STAMP] += 1
-    placed = place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], 0)
+    placed = place_now(w, live, rules, terms, z, job, 0)
     if placed == 1:
         move_job(w.nodes, w.buckets, w.shapes, w.rows, w.book, rules.most, rules.shares, job, 1)
     return placed

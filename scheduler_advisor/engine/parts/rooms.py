@@ -246,11 +246,13 @@ def leaves_for(net: Net, most: int, level: int, domain: int, tasks: int, count: 
 
 
 @leaf
-def rooms_at(net: Net, level: int) -> Any:
-    """[domain, tasks] -> nodes with room for so many."""
+def fewest_at(net: Net, level: int, domain: int, most: int, tasks: int) -> int:
+    """The fewest nodes of the domain that hold so many tasks."""
     if level == ONE_LEAF:
-        return net.rooms
-    return net.wide if level == ONE_SPINE else net.total
+        return fewest(net.rooms, domain, most, tasks) if net.holds[domain] >= tasks else MANY
+    if level == ONE_SPINE:
+        return fewest(net.wide, domain, most, tasks)
+    return fewest(net.total, domain, most, tasks)
 
 
 @leaf
@@ -273,8 +275,7 @@ def narrowest(net: Net, most: int, need: int, tasks: int) -> tuple[int, int, int
         last = need
     domains = domains_at(net, most, last)
     for domain in range(domains):
-        if last != ONE_LEAF or net.holds[domain] >= tasks:
-            count = min(count, fewest(rooms_at(net, last), domain, most, tasks))
+        count = min(count, fewest_at(net, last, domain, most, tasks))
     if need == ONE_NODE and count > 1:
         count = MANY
     if count == MANY:
@@ -288,9 +289,7 @@ def narrowest(net: Net, most: int, need: int, tasks: int) -> tuple[int, int, int
         best_leaves = MANY
         best_free = MANY
         for domain in range(domains):
-            if level == ONE_LEAF and net.holds[domain] < tasks:
-                continue
-            if fewest(rooms_at(net, level), domain, most, tasks) > count:
+            if fewest_at(net, level, domain, most, tasks) > count:
                 continue
             leaves = leaves_for(net, most, level, domain, tasks, count)
             free = 0
