@@ -8,6 +8,7 @@ from typing import Any
 from scheduler_advisor.engine.heap import JOB_BITS, JOB_MASK, pop
 from scheduler_advisor.engine.live.claims import resolve
 from scheduler_advisor.engine.live.compiled import kernel, leaf
+from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.live.ends import dead, push_timers, rings
 from scheduler_advisor.engine.live.failures import happen
 from scheduler_advisor.engine.live.going import leave
@@ -131,7 +132,7 @@ def arrive(w: World, live: Live, rules: Rules, terms: Terms, z: Any, now: int) -
         enqueue(w, live, terms, z, job, now)
 
 
-@kernel
+@dissolved
 def scheduling_pass(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_each: int
 ) -> None:

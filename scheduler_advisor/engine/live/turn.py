@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_advisor.engine.live.claims import claim
-from scheduler_advisor.engine.live.compiled import kernel, leaf
+from scheduler_advisor.engine.live.compiled import leaf
+from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.live.going import set_going
 from scheduler_advisor.engine.live.hope import looked_in_vain, too_little
 from scheduler_advisor.engine.live.plan import plan_job
@@ -65,7 +66,7 @@ def within_right(live: Live, terms: Terms, queue: int, milli: int) -> bool:
     return found
 
 
-@leaf
+@dissolved
 def makes_room(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int, job: int
 ) -> bool:
@@ -89,7 +90,7 @@ def makes_room(
     return stops_others(w, live, rules, terms, z, line, job, by_rank, reclaim)
 
 
-@kernel
+@dissolved
 def stops_others(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int, job: int, by_rank: int,
     reclaim: int,
@@ -108,7 +109,7 @@ def stops_others(
     return True
 
 
-@leaf
+@dissolved
 def examine(w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int, job: int) -> bool:
     """One job's turn; does it start, or does somebody leave for it?"""
     z[EXAMINED_SUM] += 1

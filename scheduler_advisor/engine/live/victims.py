@@ -7,6 +7,7 @@ from typing import Any
 from scheduler_advisor.engine.live.achieved import CHECKPOINT, SUSPEND, settle
 from scheduler_advisor.engine.live.candidates import gather, sift
 from scheduler_advisor.engine.live.compiled import kernel, leaf
+from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.live.going import clear_nodes, hold, off_the_list
 from scheduler_advisor.engine.live.hope import grow_by
 from scheduler_advisor.engine.live.queues import STRICT, admits, parting, right
@@ -92,7 +93,7 @@ def fits(w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int) -> 
     return placed
 
 
-@kernel
+@dissolved
 def lift_until_it_fits(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, by_rank: int,
     reclaim: int,
