@@ -260,9 +260,9 @@ def _live(
         ),
         crowd=Crowd(
             *(zeros(size + 2) for _ in range(11)),
-            front=np.full(len(queues.tree.row), NONE, np.int64),
-            behind=zeros(),
-            before=zeros(),
+            np.full(len(queues.tree.row), NONE, np.int64),  # front of each queue's running jobs
+            zeros(),
+            zeros(),
         ),
         guess=_guess(jobs),
         factors=Factors(
