@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from numba.core.types import unliteral
+from numba.core import types
 
 from scheduler_advisor.engine.jit import kernel as any_kernel
 from scheduler_advisor.engine.jit import leaf as any_leaf
 
 F = TypeVar("F", bound=Callable[..., object])
+_types: Any = types  # has no stub
 
 
 def kernel(function: F) -> F:
@@ -34,8 +35,8 @@ def _for_all_constants(compiled: Any) -> Any:
     if found is not None:
 
         def template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-            plain = {name: unliteral(one) for name, one in kws.items()}
-            return found(tuple(unliteral(one) for one in args), plain)
+            plain = {name: _types.unliteral(one) for name, one in kws.items()}
+            return found(tuple(_types.unliteral(one) for one in args), plain)
 
         compiled.get_call_template = template
     return compiled

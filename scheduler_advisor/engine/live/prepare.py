@@ -259,10 +259,12 @@ def _live(
             stake=zeros(),
         ),
         crowd=Crowd(
-            *(zeros(size + 2) for _ in range(11)),
-            np.full(len(queues.tree.row), NONE, np.int64),  # front of each queue's running jobs
-            zeros(),
-            zeros(),
+            *(
+                *(zeros(size + 2) for _ in range(11)),
+                np.full(len(queues.tree.row), NONE, np.int64),  # front of each queue's jobs
+                zeros(),
+                zeros(),
+            )
         ),
         guess=_guess(jobs),
         factors=Factors(
