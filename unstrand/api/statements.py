@@ -79,22 +79,41 @@ def issue(request: Request, body: IssueWish) -> dict[str, Any]:
     return {"issued": done}
 
 
+class IssuedQuery(BaseModel):
+    """What was issued."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    month: str | None = Field(None, description="2026-10; all months without it.")
+    team: str | None = Field(None, description="One team; all without it.")
+
+
+class FormsQuery(BaseModel):
+    """Forms of an issue."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    forms: str = Field("json", description="html, pdf, csv, json.")
+    language: str = Field("en", description="Language of the page: en or ko.")
+
+
 @router.get("/statements/issued")
-def issued(request: Request, month: str | None = None, team: str | None = None) -> dict[str, Any]:
+def issued(request: Request, query: Annotated[IssuedQuery, Query()]) -> dict[str, Any]:
     """What was issued, every version, with the versions of prices, owners and rules."""
-    found = None if month is None else read_or_refuse(WHERE, lambda: Month.parse(month))
+    text = query.month
+    month = None if text is None else read_or_refuse(WHERE, lambda: Month.parse(text))
     with service_of(request).store.work() as work:
-        return {"issued": issue_rows(work, found, team)}
+        return {"issued": issue_rows(work, month, query.team)}
 
 
 @router.get("/statements/issued/{issue_id}")
 def issued_one(
-    request: Request, issue_id: str, forms: str = "json", language: str = "en"
+    request: Request, issue_id: str, query: Annotated[FormsQuery, Query()]
 ) -> dict[str, Any]:
     """An issue as it went out, byte for byte: files in base64."""
-    names = tuple(form.strip() for form in forms.split(",") if form.strip())
+    names = tuple(form.strip() for form in query.forms.split(",") if form.strip())
     store = service_of(request).store
-    found = read_or_refuse(WHERE, lambda: issued_files(store, issue_id, names, language))
+    found = read_or_refuse(WHERE, lambda: issued_files(store, issue_id, names, query.language))
     return {"issue_id": issue_id, "files": found}
 
 
