@@ -48,6 +48,9 @@ def _sentence(result: dict[str, Any], words: Words) -> str:
     saving = result["saving"]
     low, high = (hours(value) for value in saving["interval_80"])
     grade = words("whatif.grade", grade=result["grade"], jobs=f"{result['jobs']:,}")
+    unchanged = result.get("policy") == result.get("policy_today")
+    if unchanged and not result["gained"] and not result["lost"]:
+        return f"{words('whatif.unchanged')} {grade}"
     if saving["gpu_hours"] is None:
         return f"{words('whatif.range', low=low, high=high)} {grade}"
     key = "whatif.wins" if saving["gpu_hours"] >= 0 else "whatif.loses"

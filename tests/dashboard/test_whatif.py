@@ -72,6 +72,12 @@ def test_a_result_says_point_interval_and_grade_or_only_the_range(lang):
     assert "220 GPU-h" in _sentence(ranged, words)
 
 
+def test_a_candidate_that_is_todays_policy_is_not_called_a_gain():
+    same = RESULT | {"policy": "p", "policy_today": "p", "gained": [], "lost": []}
+    assert _sentence(same, Words("en")).startswith("This is what happens today")
+    assert "wins back" in _sentence(RESULT | {"policy": "p", "policy_today": "q"}, Words("en"))
+
+
 def test_gained_and_lost_are_told_by_text_and_not_by_colour_alone():
     words = Words("en")
     markup = _table(RESULT, words)
