@@ -202,18 +202,17 @@ def replayed(past: Past, policy: Policy) -> Comparison:
 
 def _policies(past: Past, mean_queue: float, part: TopologyPart) -> list[Policy]:
     varied = int(np.ptp(past.jobs.priority)) > 0
+    # A plan for every job is made in whole GPUs.
+    whole = not (past.jobs.gpu_milli > 0).any()
+    planned = whole and mean_queue < DEEP_QUEUE and len(past.jobs) <= PLANNED
+    planned = planned and not part.slowdown
     return [
         Policy(order=order, backfill=backfill)
         for order in ORDERS
         if order is not Order.PRIORITY or varied
         for backfill in BACKFILLS
         if backfill is not Backfill.CONSERVATIVE
-        or (
-            mean_queue < DEEP_QUEUE
-            and order is Order.FIFO
-            and len(past.jobs) <= PLANNED
-            and not part.slowdown
-        )
+        or (planned and order is Order.FIFO)
     ]
 
 

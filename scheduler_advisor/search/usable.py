@@ -110,7 +110,8 @@ def _sensible(change: Change, policy: Policy, past: Past, goals: Goals) -> bool:
     resumes = bool(jobs.preemptible.any()) and not goals.never.preempt
     leaves = len(set(cluster.leaf)) > 1 and bool((jobs.tasks > 1).any())
     needs = {
-        "backfill_conservative": len(jobs) <= FEW,
+        # A plan for every job is made in whole GPUs.
+        "backfill_conservative": len(jobs) <= FEW and not (jobs.gpu_milli > 0).any(),
         "order_priority": varied,
         "order_multifactor": len(jobs.qos.names) > 1,
         "order_fair_share": len(jobs.team.names) > 1,

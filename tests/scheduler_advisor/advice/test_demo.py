@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from scheduler_advisor.advice.advise import advise
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.messages import Words
+from scheduler_advisor.report.forms import rendered
 from scheduler_advisor.report.json_form import report_json
 from scheduler_advisor.report.make import make_report
 from scheduler_advisor.report.wording import sentence
@@ -299,3 +301,15 @@ def test_a_healthy_cluster_gets_no_advice(tmp_path, seed):
     store.close()
     assert said(advice) == []
     assert advice.joint.gpu_hours == 0
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_the_report_of_the_demo_says_what_it_said(demo, language):
+    _, store, _ = demo
+    report = make_report(store, WINDOW, Goals(), at=MADE_AT)
+    path = Path(__file__).parents[1] / "report" / "golden" / f"demo_{language}.md"
+    text = rendered(report, "md", language)
+    if not path.exists():
+        path.write_bytes(text)
+        pytest.fail(f"{path} was not there and has been written: read it, then commit it")
+    assert text.decode() == path.read_text("utf-8")

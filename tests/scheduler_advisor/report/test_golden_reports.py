@@ -1,0 +1,85 @@
+"""Whole reports on real traces, from the importer to the page, kept as files and read as pictures.
+
+KTH-SP2 and wagap have real starts and are graded; Philly and ITP have none (their starts are a
+replay's) and openb's replay repeats too little, so theirs are ranges. A file that is missing is
+written and the test fails: read it, then commit it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from analytics.health.span import facts_span
+from analytics.ledger import ensure_built
+from collector.store import Store
+from scheduler_advisor.goals import Goals
+from scheduler_advisor.report.forms import rendered
+from scheduler_advisor.report.make import make_report
+from scheduler_advisor.steps import replay_all
+from scheduler_advisor.window import window_back
+from unstrand.trace_import import TraceQuestion, take_in
+
+GOLDEN = Path(__file__).with_name("golden")
+NOW = datetime(2026, 11, 2, tzinfo=UTC)
+SITES = {
+    "kth": ("swf/KTH-SP2.swf", "swf", "100x1", None),
+    "wagap": ("swf/wagap-2013.swf", "swf", None, None),
+    "philly": ("swf/philly_ee9e8c.swf", "swf", "17x8", "easy"),
+    "itp": ("swf/itp_c03.swf", "swf", "20x8", "easy"),
+    "openb": ("openb/openb_pod_list_default.csv", "openb", "openb/openb_node_list_gpu_node.csv",
+              None),
+}  # fmt: skip
+GRADES = {"kth": "D", "wagap": "D", "philly": "none", "itp": "none", "openb": "D"}
+full = pytest.mark.skipif(
+    os.environ.get("UNSTRAND_PROVE") != "1", reason="minutes: `make prove` makes these reports"
+)
+
+
+def report_of(traces, tmp_path, name):
+    """The report of the trace's last four weeks."""
+    file, kind, nodes, policy = SITES[name]
+    shape = nodes if nodes and "x" in nodes and "/" not in nodes else None
+    with Store.open(tmp_path / "site.duckdb", clock=lambda: NOW) as store:
+        take_in(
+            store,
+            TraceQuestion(
+                file=traces / file, kind=kind, cluster=name, shape=shape, origin=None,
+                nodes=None if shape or nodes is None else traces / nodes, policy=policy,
+            ),
+            NOW,
+        )  # fmt: skip
+        until = facts_span(store).until
+        window = window_back("4w", until, "UTC")
+        ensure_built(store, window)
+        replays = replay_all(store, window, Goals())
+        return make_report(store, window, Goals(), at=until, replays=replays)
+
+
+def same_as_kept(path, content):
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        pytest.fail(f"{path} was not there and has been written: read it, then commit it")
+    assert content.decode() == path.read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["itp", *(pytest.param(n, marks=[full, pytest.mark.prove])
+                for n in ("kth", "wagap", "philly", "openb"))],
+)  # fmt: skip
+def test_a_report_says_what_it_said(shared_data, tmp_path, name):
+    report = report_of(shared_data / "traces", tmp_path, name)
+    [fidelity] = json.loads(rendered(report, "json"))["fidelity"]
+    assert fidelity["grade"] == GRADES[name]
+    assert not fidelity["promises"]
+    for rec in report.advice.recommendations:
+        assert rec.draft.replay is None or rec.saving.range_only
+    same_as_kept(GOLDEN / f"{name}.json", rendered(report, "json"))
+    same_as_kept(GOLDEN / f"{name}.md", rendered(report, "md"))
