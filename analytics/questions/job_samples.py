@@ -21,7 +21,7 @@ class JobSample:
     util_ratio: float | None
     mem_ratio: float | None
     power_w: float | None
-    nvlink_tx_bytes: float | None
+    nvlink_tx_bytes_per_s: float | None
 
 
 def job_samples(store: Store, cluster: str, job_id: str, step_s: int) -> list[JobSample]:

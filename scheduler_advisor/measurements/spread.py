@@ -44,12 +44,22 @@ WHERE ($2::VARCHAR IS NULL OR cluster = $2) AND gpus > 0 AND valid_from < $1
 GROUP BY cluster, gpu_model, node, leaf
 """
 
-# One row = mean link and network traffic of one run per GPU, in bytes per second.
+# One row = what a GPU of one run sent and received over its links, in bytes per second. Counters
+# only grow; where one ends below its highest reading the driver was loaded anew: nothing is known.
 _TRAFFIC = """
-SELECT cluster, run_id, avg((nvlink_tx_bytes + nvlink_rx_bytes) / step_s) AS bytes_per_s
-FROM sample WHERE run_id IS NOT NULL AND ts >= $1 AND ts < $2
-  AND ($3::VARCHAR IS NULL OR cluster = $3) AND nvlink_tx_bytes IS NOT NULL
-GROUP BY cluster, run_id
+WITH gpu AS (
+  SELECT cluster, run_id, node, gpu_uuid, epoch(max(ts) - min(ts)) AS seconds,
+    CASE WHEN arg_max(nvlink_tx_bytes, ts) = max(nvlink_tx_bytes)
+        AND arg_max(nvlink_rx_bytes, ts) = max(nvlink_rx_bytes)
+      THEN max(nvlink_tx_bytes) - min(nvlink_tx_bytes)
+        + max(nvlink_rx_bytes) - min(nvlink_rx_bytes) END AS moved
+  FROM sample WHERE run_id IS NOT NULL AND ts >= $1 AND ts < $2
+    AND ($3::VARCHAR IS NULL OR cluster = $3)
+    AND nvlink_tx_bytes IS NOT NULL AND nvlink_rx_bytes IS NOT NULL
+  GROUP BY cluster, run_id, node, gpu_uuid HAVING max(ts) > min(ts))
+SELECT cluster, run_id,
+  sum(moved) / sum(CASE WHEN moved IS NOT NULL THEN seconds END) AS bytes_per_s
+FROM gpu GROUP BY cluster, run_id
 """
 
 # Control traffic stays in the megabytes; exchanging gradients every step does not.

@@ -56,6 +56,13 @@ def test_the_samples_of_a_job_are_its_own(site_store, site):
     assert sum(sample.samples for sample in found) == 2 * 336
 
 
+def test_what_a_gpu_of_a_job_sends_is_a_rate_and_not_where_its_counter_stands(site_store, site):
+    with site_store.work() as work:
+        work.execute("UPDATE sample SET nvlink_tx_bytes = 5e15 + 2e9 * epoch(ts - ?)", [site.SINCE])
+    found = job_samples(site_store, site.CLUSTER, "102", 86_400)
+    assert {round(sample.nvlink_tx_bytes_per_s) for sample in found} == {2_000_000_000}
+
+
 def test_a_job_that_is_not_known_is_told(site_store, open_page):
     page = open_page(site_store, "jobs", job="999")
     assert "no job '999'" in page.app.warning[0].value

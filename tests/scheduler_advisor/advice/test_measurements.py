@@ -76,6 +76,30 @@ def test_a_run_over_more_nodes_and_switches_than_needed_is_spread(lab, store):
     assert found["wide"].heavy is None  # no link counters: unknown, not light
 
 
+@pytest.mark.parametrize(
+    ("bytes_per_s", "heavy"), [(0.4e9, False), (0.6e9, True)], ids=["0.8 GB/s", "1.2 GB/s"]
+)
+def test_traffic_is_what_counters_gained_not_where_they_stand(lab, store, bytes_per_s, heavy):
+    lab.node()
+    lab.run("1", start=0, end=10, gpus=2)
+    first = lab.samples[0]["ts"]
+    for row in lab.samples:
+        # The counters stand at 5 PB since the driver was loaded; both ways add up.
+        gained = (row["ts"] - first).total_seconds() * bytes_per_s
+        row["nvlink_tx_bytes"] = row["nvlink_rx_bytes"] = 5e15 + gained
+    [run] = measured(lab, store, run_spreads)
+    assert run.heavy is heavy
+
+
+def test_counters_of_a_driver_that_was_loaded_anew_say_nothing(lab, store):
+    lab.node()
+    lab.run("1", start=0, end=10, gpus=2)
+    for number, row in enumerate(lab.samples):
+        row["nvlink_tx_bytes"] = row["nvlink_rx_bytes"] = 5e15 if number % 20 < 10 else 1.0
+    [run] = measured(lab, store, run_spreads)
+    assert run.heavy is None
+
+
 def test_a_job_that_asked_for_a_topology_is_taken_at_its_word(lab, store):
     lab.node()
     lab.run("1", start=0, end=10, gpus=4, topology="switch=1", measured=False)
