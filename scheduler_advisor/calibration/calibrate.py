@@ -211,8 +211,7 @@ def _policies(past: Past, mean_queue: float, part: TopologyPart) -> list[Policy]
         for order in ORDERS
         if order is not Order.PRIORITY or varied
         for backfill in BACKFILLS
-        if backfill is not Backfill.CONSERVATIVE
-        or (planned and order is Order.FIFO)
+        if backfill is not Backfill.CONSERVATIVE or (planned and order is Order.FIFO)
     ]
 
 

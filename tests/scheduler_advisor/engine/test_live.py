@@ -44,6 +44,7 @@ from scheduler_advisor.engine.live.settings import (
     Stop,
     Victims,
 )
+from scheduler_advisor.engine.parts.wired import may_never_end
 from scheduler_advisor.engine.policy import STATIC_ORDERS
 from scheduler_advisor.engine.shapes import fitted
 
@@ -213,7 +214,7 @@ def policies(draw, orders, **parts):
         qos_priority=(("q", 5), ("r", 9)),
         account_priority=(("m", 1), ("n", 2)),
     )
-    return Policy(
+    policy = Policy(
         order=draw(some(orders)),
         backfill=draw(some(IN_ORDER)),
         backfill_depth=draw(some([0, 0, 1, 3])),
@@ -227,6 +228,9 @@ def policies(draw, orders, **parts):
         ),
         **parts,
     )
+    if may_never_end(policy):
+        return replace(policy, eviction=replace(policy.eviction, max_per_job=1))
+    return policy
 
 
 @st.composite

@@ -162,3 +162,14 @@ def test_a_job_says_what_it_requires():
     with pytest.raises(PolicyError, match="column spine"):
         need_of("required:spine", cluster, policy)
     assert len(Jobs.build(submit=[0], run=[1], gpus=[1], topology=["required:leaf"])) == 1
+
+
+def test_two_rules_that_stop_each_others_jobs_in_turn_are_refused_without_a_guard():
+    endless = Policy().with_values({
+        "preemption": "priority", "preemption.reach": "cluster", "quota.reclaim": "strict",
+        "quota.queues.a.guarantee": "1",
+    })  # fmt: skip
+    with pytest.raises(PolicyError, match=r"preemption\.max_per_job"):
+        refuse_unwired(endless)
+    refuse_unwired(endless.with_values({"preemption.max_per_job": "1"}))
+    refuse_unwired(endless.with_values({"preemption.reach": "queue"}))
