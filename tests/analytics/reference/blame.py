@@ -49,11 +49,11 @@ class Blame(Filling):
                 result[node, slot, name, "causer", rule, run] += part
         for (node, slot, name, rule, run), amount in self.waited.items():
             result[node, slot, name, "waiter", rule, run] += amount
-        for (node, gpu, run, slot), row in self.posted.items():
-            if gpu is not None and run is None and row.get("stranded_shape"):
-                mine = sorted(self.stuck_by[node, gpu, slot].items())
-                for who, part in share_out(row["stranded_shape"], mine):
-                    result[node, slot, "stranded_shape", "causer", "mig-geometry", who] += part
+        for (node, gpu, slot), amount in self.geometry.items():
+            mine = sorted(self.stuck_by[node, gpu, slot].items())
+            for who, part in share_out(amount, mine):
+                result[node, slot, "stranded_shape", "causer", "mig-geometry", who] += part
+        for (node, _, run, slot), row in self.posted.items():
             if row.get("lost"):
                 takers = self.takers(node, run)
                 rule = "preemptor" if takers else "unknown-or-hardware"

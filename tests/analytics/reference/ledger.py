@@ -56,6 +56,13 @@ class Reference(Blame):
         for a, b in pairwise(times):
             fits = self.one_piece(a, b, fits, edges, exact, since)
         self.posted = self.rounded(exact, edges)
+        # Slices that fit no profile, before the time in which nobody holds the board joins them:
+        # who strands that is told by the rule that the queue gave it.
+        self.geometry = {
+            (node, gpu, slot): row["stranded_shape"]
+            for (node, gpu, run, slot), row in self.posted.items()
+            if gpu is not None and run is None and row.get("stranded_shape")
+        }
         self.name_boards(edges, [t for t in times if t >= since])
         return self.posted
 
