@@ -1,11 +1,12 @@
 """How much a change would bring in other months like this one: the window's days in other orders.
 
-Each draw makes a window of days drawn with replacement from those of the past (a weekday stands
-for the same weekday where the window holds two weeks), and replays both policies on it. Queues
-answer a little more load with much more waiting, so that drawing the days of a replay's result
-does not show what drawing the days of its arrivals does. A later window is a draw from the true
-days, of which the past is itself a draw: the spread is widened by the square root of two, and by
-that of n / (n - 1), since a day has only n alike to be drawn from and their spread is too small.
+Each draw makes a window of days of the past, and replays both policies on it. Queues answer a
+little more load with much more waiting, so that drawing the days of a replay's result does not show
+what drawing the days of its arrivals does. A later window is a draw from the true days, of which
+the past is itself a draw: so the days are drawn twice, first those that the truth could have had,
+then the window's from them. A weekday stands for the same weekday where the weekdays of the past
+differ more than chance lets them; few days alike spread too little, and the spread of the result is
+widened by what is missing then.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from scheduler_advisor.search.candidate import Candidate, Weekly
 from scheduler_advisor.search.effects import Effects, effects
 from scheduler_advisor.workers import Workers, never
 
-DRAWS = 24  # the 10% quantile then lies between the second and the third
+DRAWS = 48  # the 10% quantile then lies between the second and the third
 SEED = 20261005
+PERMUTED = 400
+NORMAL_90 = 1.2815515655
 WEEK = 7
 LEAST_DAYS = 7  # fewer days drawn again and again say nothing of others
 LONGEST_S = 60.0  # of one core for all draws of a candidate; fewer draws on large pasts
@@ -85,9 +88,11 @@ def drawn(past: Past, draw: int) -> tuple[Past, NDArray[np.intp]]:
     own = past.judged & (day < days)
     orders, moved = [np.flatnonzero(~own & (jobs.submit < past.since))], []
     moved.append(np.zeros(len(orders[0]), np.int64))
+    kinds = kinds_of_days(past)
+    alike = [np.arange(kind, days, kinds) for kind in range(kinds)]
+    true = [rng.choice(each, len(each)) for each in alike]
     for target in range(days):
-        alike = np.arange(target % WEEK, days, WEEK) if days >= 2 * WEEK else np.arange(days)
-        source = int(rng.choice(alike))
+        source = int(rng.choice(true[target % kinds]))
         orders.append(np.flatnonzero(own & (day == source)))
         moved.append(np.full(len(orders[-1]), (target - source) * DAY_S))
     order, shift = np.concatenate(orders), np.concatenate(moved)
@@ -99,26 +104,72 @@ def drawn(past: Past, draw: int) -> tuple[Past, NDArray[np.intp]]:
 
 
 def _spread(bench: Bench, each: Candidate, found: dict[Drawn, Effects | None]) -> Candidate:
-    gains: dict[str, list[float]] = {"lost_capacity": [], "urgent_waited": [], "big_waited": []}
-    for draw in range(draws_of(each)):
-        before, after = found[Drawn(each.before, draw)], found[Drawn(each.trial, draw)]
-        assert before is not None
-        assert after is not None
-        for name, own in gains.items():
-            own.append(float((getattr(before, name) - getattr(after, name)).mean()) * WEEK)
-    wide = (later(int(bench.past.days)), bench.input_error)
+    wide = later(int(bench.past.days), kinds_of_days(bench.past))
+    bounds: dict[str, Weekly] = {}
+    for name, weekly in (("lost_capacity", each.hours), ("urgent_waited", each.urgent_hours),
+                         ("big_waited", each.big_hours)):  # fmt: skip
+        gains = []
+        for draw in range(draws_of(each)):
+            before, after = found[Drawn(each.before, draw)], found[Drawn(each.trial, draw)]
+            assert before is not None
+            assert after is not None
+            gains.append(float((getattr(before, name) - getattr(after, name)).mean()) * WEEK)
+        daily = getattr(each.today, name) - getattr(each.found, name)
+        bounds[name] = widened(weekly, gains, wide * few(daily), bench.input_error)
     return replace(
         each,
-        hours=widened(each.hours, gains["lost_capacity"], *wide),
-        urgent_hours=widened(each.urgent_hours, gains["urgent_waited"], *wide),
-        big_hours=widened(each.big_hours, gains["big_waited"], *wide),
+        hours=bounds["lost_capacity"],
+        urgent_hours=bounds["urgent_waited"],
+        big_hours=bounds["big_waited"],
     )
 
 
-def later(days: int) -> float:
-    """By how much the spread of draws from ``days`` days is too small for a later window."""
-    alike = days // WEEK if days >= 2 * WEEK else days
-    return math.sqrt(2 * alike / (alike - 1))
+def few(daily: NDArray[np.float64]) -> float:
+    """By how much draws of days spread too little where few of the days bring nearly all.
+
+    Student's 90% quantile over the normal one, and n / (n - 1), for the days that count: Kish's
+    effective number (1965), at least two. The quantile is Fisher's expansion (Abramowitz and Stegun
+    26.7.5), within 4% from two degrees of freedom on.
+    """
+    size = np.abs(daily)
+    total = float((size**2).sum())
+    count = max(2.0, float(size.sum()) ** 2 / total if total else 2.0)
+    free, z = max(count - 1, 1.0), NORMAL_90
+    student = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    return student / z * math.sqrt(count / (count - 1))
+
+
+def kinds_of_days(past: Past) -> int:
+    """7 where weekdays differ in the GPU time that they bring, else 1.
+
+    A permutation test at 5% of the variance between weekdays (Fisher 1935).
+    """
+    days = max(1, int(past.days))
+    if days < 2 * WEEK:
+        return 1
+    jobs, own = past.jobs, past.judged
+    day = np.minimum((jobs.submit[own] - past.since) // DAY_S, days - 1)
+    brought = np.bincount(day, (past.gpus_held * jobs.run)[own], days).astype(np.float64)
+    weekday = np.arange(days) % WEEK
+    found = _between(brought, weekday)
+    rng = np.random.default_rng(SEED)
+    larger = sum(_between(rng.permutation(brought), weekday) >= found for _ in range(PERMUTED))
+    return WEEK if larger < 0.05 * PERMUTED else 1
+
+
+def _between(amount: NDArray[np.float64], weekday: NDArray[np.int64]) -> float:
+    """Spread of the weekdays' means, each by its days."""
+    count = np.bincount(weekday)
+    means = np.bincount(weekday, amount) / count
+    return float((count * (means - amount.mean()) ** 2).sum())
+
+
+def later(days: int, kinds: int) -> float:
+    """By how much the spread of draws from ``days`` days is too small for a later window: with n
+    days alike, each of the two draws has (n - 1) / n of the true variance."""
+    alike = days // kinds
+    kept = (alike - 1) / alike
+    return math.sqrt(2 / (kept + kept**2))
 
 
 def widened(weekly: Weekly, gains: Sequence[float], wide: float, input_error: float) -> Weekly:

@@ -95,24 +95,32 @@ def test_a_healthy_cluster_gets_no_advice(planted):
 def test_fresh_weeks_confirm_the_saving_inside_its_interval(planted, proof_size, record_proof):
     # 200 seeds in full, 20 in CI: with so few only that most are inside is held.
     seeds = max(proof_size(200), 20)
-    faults = ("packing", "cpu_hogs", "gang", "topology")
-    inside, relative = [], []
+    faults = ("packing", "cpu_hogs", "gang", "topology", "urgency")
+    inside: dict[str, list[bool]] = {fault: [] for fault in faults}
+    relative = []
     for number in range(seeds):
         site = planted.sites[faults[number % len(faults)]]
         _, _, found = advised(planted, site, number)
         if not found.best:
             continue
-        hours = found.best[0].hours
-        real = measured(planted, site, number, urgent=False)
-        inside.append(hours.low <= real <= hours.high)
-        relative.append(real / hours.point - 1)
-    share = sum(inside) / len(inside)
+        best = found.best[0]
+        urgent = best.gain == "urgent"  # hours that urgent jobs wait, else GPU-hours
+        hours = best.urgent_hours if urgent else best.hours
+        real = measured(planted, site, number, urgent=urgent)
+        inside[faults[number % len(faults)]].append(hours.low <= real <= hours.high)
+        if not urgent:
+            relative.append(real / hours.point - 1)
+    every = [one for some in inside.values() for one in some]
+    share = sum(every) / len(every)
     record_proof(
-        "advice_intervals", seeds=len(inside), inside_80=round(share, 3),
+        "advice_intervals", seeds=seeds, advised=len(every), inside_80=round(share, 3),
+        inside_by_fault={fault: round(sum(some) / max(len(some), 1), 3)
+                         for fault, some in inside.items()},
         mean_relative_error=round(sum(relative) / len(relative), 3), days=DAYS,
     )  # fmt: skip
-    assert len(inside) >= 0.95 * seeds
-    assert (0.72 if len(inside) >= 150 else 0.5) <= share <= (0.88 if len(inside) >= 150 else 1.0)
+    # Urgent work that hardly waits in the past month gets no advice, and that is right.
+    assert len(every) >= 0.9 * seeds
+    assert (0.72 if seeds >= 150 else 0.5) <= share <= (0.88 if seeds >= 150 else 1.0)
 
 
 def test_changes_that_win_back_the_same_time_are_not_both_advised(planted):
