@@ -122,14 +122,16 @@ def _batches(source: Source, ordered: bool) -> Iterator[d.Batch]:
 
 
 def _silenced(batch: d.Batch, broken: list[tuple[int, Breakage]]) -> d.Batch:
-    """Without what a GPU says of itself while it is broken."""
-    util = batch.util
+    """Without what a GPU says of itself while it is broken, or says afterwards of that time."""
+    util, since = batch.util, batch.since
     for unit, b in broken:
-        mine = (batch.unit == unit) & (batch.ts > b.t0) & (batch.ts <= b.t1)
+        mine = (batch.unit == unit) & (batch.ts > b.t0)
         if mine.any():
-            util = np.where(mine, -1.0, util)
+            util = np.where(mine & (batch.ts <= b.t1), -1.0, util)
+            since = np.asarray(np.where(mine & (batch.ts > b.t1), np.maximum(since, b.t1), since))
             util.setflags(write=False)
-    return batch._replace(util=util)
+            since.setflags(write=False)
+    return batch._replace(util=util, since=since)
 
 
 def _read(source: Source, spans: Array, seen: Seen, *, ordered: bool) -> Array | None:

@@ -41,7 +41,7 @@ _LINK = (
     + " + ".join(f"coalesce({name}, 0)" for name in _LINKS)
     + " END"
 )
-_KINDS = {"idx": np.int32, "processes": np.int32}
+_KINDS = {"idx": np.int32, "processes": np.int32, "since": np.int64}
 _WHERE = " FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"
 _ROOM = 1 << 21
 NO_RUN = "SELECT hash(CAST(NULL AS VARCHAR))"
@@ -81,10 +81,9 @@ def reading(work: Work) -> Reading:
     if "link" not in fixed:
         picked["link"] = _LINK
     selected = ", ".join(f"{sql} AS {name}" for name, sql in picked.items())
-    return Reading(
-        f"SELECT {selected}{_WHERE}",
-        {name: _same(name, value) for name, value in fixed.items() if value is not None},
-    )
+    constants = {name: _same(name, value) for name, value in fixed.items() if value is not None}
+    constants["since"] = _same("since", int(d.FIRST))
+    return Reading(f"SELECT {selected}{_WHERE}", constants)
 
 
 def _sql(name: str) -> str:

@@ -183,6 +183,18 @@ def test_10_a_draining_node_keeps_its_job_and_a_broken_gpu_fails_under_it(site):
     }  # fmt: skip
 
 
+def test_a_sample_after_a_repair_says_nothing_of_the_time_in_which_the_gpu_was_broken(site):
+    site.hours = 4
+    site.node(gpus=2).known().state("drained", 1.5, 2)
+    run = site.run(gpus=2, until=4)
+    uuid = f"n1-{run}-0"
+    site.xid(1, uuid=uuid, run_id=run)
+    site.measure(1.0, 0, 1, "n1", uuid, run)
+    site.measure(1.0, 2, 3, "n1", uuid, run, step_s=3600.0)  # back to 1, when it was broken
+    site.built()
+    assert site.hours_of() == {"used": 2.0, "failed_held": 1.0, "allocated_unmeasured": 5.0}
+
+
 def test_11_one_job_with_all_the_memory_strands_the_rest_and_is_named(site):
     site.node().known()
     run = site.run(gpus=1, cpus=8, mem_gib=512, until=1, util=1.0)

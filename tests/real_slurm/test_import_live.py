@@ -60,7 +60,7 @@ def test_asking_again_changes_no_fact_of_what_has_ended(live, store, workload):
 def test_the_split_of_a_running_job_is_the_controllers_and_outlives_the_job(
     live, store, slurm_lab, workload
 ):
-    job = slurm_lab.submit("nlp", "-N2", "-n2", "-w", "gpu[1-2]", "--gpus=5", script="sleep 5")
+    job = slurm_lab.submit("nlp", "-N2", "-n2", "-w", "gpu[1-2]", "--gpus=5", script="sleep 15")
     slurm_lab.wait_for(job, "RUNNING")
     live(hour())
     shown = slurm_lab.run("scontrol", "show", "job", "-d", "-o", job)

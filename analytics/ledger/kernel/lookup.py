@@ -42,7 +42,8 @@ NEVER: Any = np.int64(2**62)
 
 
 class Batch(NamedTuple):
-    """Columns of samples, as they were stored; -1 = not measured, unit 0 = not named."""
+    """Columns of samples, as they were stored; -1 = not measured, unit 0 = not named. ``since``:
+    the instant before which a sample says nothing."""
 
     ts: Array
     step_s: Array
@@ -57,6 +58,7 @@ class Batch(NamedTuple):
     total: Array
     link: Array
     processes: Array
+    since: Array
 
 
 @leaf

@@ -192,7 +192,7 @@ def measure(batch: Batch, tables: Tables, at: Array) -> int:
         traffic = _traffic(batch, i, d, devices)
         if not 0 <= batch.util[i] <= 1:
             continue
-        a = max(before, ts - reach)
+        a = max(before, ts - reach, batch.since[i])
         known = devices[d, V_SPAN] >= 0 and batch.run[i] == devices[d, V_RUN]
         if known and devices[d, V_T0] <= a and ts <= devices[d, V_T1]:
             _speak(batch, i, d, ts - a, (traffic, before), devices, tables.floors)

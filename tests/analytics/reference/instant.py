@@ -70,9 +70,15 @@ class Instant:
             for ts in sorted(by_ts):
                 run, step, ppm = by_ts[ts]
                 if not self.was_broken(device, ts):
-                    spans.append((node, device, run, max(before, ts - 2 * step), ts, ppm))
+                    start = max(before, ts - 2 * step, self.back_before(device, ts))
+                    spans.append((node, device, run, start, ts, ppm))
                 before = ts
         return spans
+
+    def back_before(self, device, ts):
+        """When a GPU last came back: of the time before it says nothing."""
+        back = zip(self.h.broken, self.back, strict=True)
+        return max((t for (_, gpu, _, _), t in back if gpu == device and t < ts), default=-INF)
 
     def was_broken(self, device, ts):
         """Whether a GPU speaks for time in which it is known to be out of order."""

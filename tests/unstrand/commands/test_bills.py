@@ -219,7 +219,8 @@ def test_recovery_commitments_and_energy_are_told(cli, db, tmp_path):
     assert cli("price", "carbon", "load", carbon, "--db", db).code == 0
     day = ("--since", "2026-10-06", "--until", "2026-10-07", "--db", db, "--json")
     rows = {row["item"]: row for row in cli("report", "recovery", *day).json["rows"]}
-    assert Decimal(rows["A100-40"]["actual_cost"]) == 64 * 24 * 2
+    # All 64 lie within the commitment of 72, at its price and not at the contracted one.
+    assert Decimal(rows["A100-40"]["actual_cost"]) == 64 * 24 * 1
     assert Decimal(rows["unused commitments"]["actual_cost"]) == 8 * 24
     unused = cli("report", "commitments", *day).json["total"]["unused_gpu_hours"]
     assert unused == 8 * 24
