@@ -38,10 +38,11 @@ FEWEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One replay of one draw."""
+    """One replay of one draw. ``kinds`` of days: see `kinds_of_days`."""
 
     trial: Trial
     draw: int
+    kinds: int
 
 
 def in_other_months(
@@ -54,16 +55,18 @@ def in_other_months(
     """The candidates with intervals from draws; as they are where the past is too short."""
     if bench.past.days < LEAST_DAYS or not best:
         return list(best)
+    kinds = kinds_of_days(bench.past)
     wanted: dict[Drawn, Effects | None] = {}
     for each in best:
         for draw in range(draws_of(each)):
-            wanted[Drawn(each.before, draw)] = wanted[Drawn(each.trial, draw)] = None
+            for trial in (each.before, each.trial):
+                wanted[Drawn(trial, draw, kinds)] = None
     for done, (item, found) in enumerate(
         workers.each(bench, run_drawn, list(wanted), cancelled), 1
     ):
         wanted[item] = found
         progress(done, len(wanted))
-    return [_spread(bench, each, wanted) for each in best]
+    return [_spread(bench, each, kinds, wanted) for each in best]
 
 
 def draws_of(each: Candidate) -> int:
@@ -74,13 +77,13 @@ def draws_of(each: Candidate) -> int:
 
 def run_drawn(bench: Bench, item: Drawn) -> Effects:
     """Replay one draw; runs in whatever process it is sent to."""
-    past, order = drawn(bench.past, item.draw)
+    past, order = drawn(bench.past, item.draw, item.kinds)
     jobs, cluster = altered(past.jobs, past.cluster, item.trial.world)
     past = replace(past, jobs=jobs, cluster=cluster)
     return effects(past, simulate(jobs, cluster, item.trial.policy), bench.groups.take(order))
 
 
-def drawn(past: Past, draw: int) -> tuple[Past, NDArray[np.intp]]:
+def drawn(past: Past, draw: int, kinds: int) -> tuple[Past, NDArray[np.intp]]:
     """The past of draw ``draw`` and, per job of it, the job of the past that it is."""
     jobs, days = past.jobs, max(1, int(past.days))
     rng = np.random.default_rng([SEED, draw])
@@ -88,7 +91,6 @@ def drawn(past: Past, draw: int) -> tuple[Past, NDArray[np.intp]]:
     own = past.judged & (day < days)
     orders, moved = [np.flatnonzero(~own & (jobs.submit < past.since))], []
     moved.append(np.zeros(len(orders[0]), np.int64))
-    kinds = kinds_of_days(past)
     alike = [np.arange(kind, days, kinds) for kind in range(kinds)]
     true = [rng.choice(each, len(each)) for each in alike]
     for target in range(days):
@@ -103,14 +105,17 @@ def drawn(past: Past, draw: int) -> tuple[Past, NDArray[np.intp]]:
     return replace(past, jobs=taken.take(by_time), wait_s=None, until=until), order[by_time]
 
 
-def _spread(bench: Bench, each: Candidate, found: dict[Drawn, Effects | None]) -> Candidate:
-    wide = later(int(bench.past.days), kinds_of_days(bench.past))
+def _spread(
+    bench: Bench, each: Candidate, kinds: int, found: dict[Drawn, Effects | None]
+) -> Candidate:
+    wide = later(int(bench.past.days), kinds)
     bounds: dict[str, Weekly] = {}
     for name, weekly in (("lost_capacity", each.hours), ("urgent_waited", each.urgent_hours),
                          ("big_waited", each.big_hours)):  # fmt: skip
         gains = []
         for draw in range(draws_of(each)):
-            before, after = found[Drawn(each.before, draw)], found[Drawn(each.trial, draw)]
+            before = found[Drawn(each.before, draw, kinds)]
+            after = found[Drawn(each.trial, draw, kinds)]
             assert before is not None
             assert after is not None
             gains.append(float((getattr(before, name) - getattr(after, name)).mean()) * WEEK)

@@ -14,7 +14,7 @@ from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.goals import Goals, parse_goals
 from scheduler_advisor.past import Past
-from scheduler_advisor.search.again import drawn
+from scheduler_advisor.search.again import drawn, kinds_of_days
 from scheduler_advisor.search.nodes import to_give_back
 from scheduler_advisor.search.search import search
 from scheduler_advisor.search.usable import usable
@@ -130,9 +130,10 @@ def test_a_change_is_worth_the_gpus_that_cut_the_same_wait():
 
 def test_drawn_months_hold_the_same_days_in_another_order():
     past = a_past(0.7, days=14)
-    one, order = drawn(past, 0)
-    again, _ = drawn(past, 0)
-    other, _ = drawn(past, 1)
+    kinds = kinds_of_days(past)
+    one, order = drawn(past, 0, kinds)
+    again, _ = drawn(past, 0, kinds)
+    other, _ = drawn(past, 1, kinds)
     assert one.jobs.submit.tolist() == again.jobs.submit.tolist()
     assert one.jobs.submit.tolist() != other.jobs.submit.tolist()
     assert (np.diff(one.jobs.submit) >= 0).all()

@@ -33,7 +33,7 @@ def test_weekdays_stand_for_themselves_only_where_they_differ():
 def test_a_draw_of_a_working_week_has_idle_weekends():
     past = a_past(lambda day: 20.0 if day % 7 < 5 else 1.0)
     for number in range(5):
-        again, order = drawn(past, number)
+        again, order = drawn(past, number, kinds_of_days(past))
         assert len(again.jobs) == DAYS
         assert (again.jobs.submit // DAY_S % 7 == past.jobs.submit[order] // DAY_S % 7).all()
 
@@ -41,7 +41,8 @@ def test_a_draw_of_a_working_week_has_idle_weekends():
 def test_days_are_drawn_twice_so_fewer_of_them_differ_than_in_one_draw():
     noise = np.random.default_rng(7).uniform(4, 6, DAYS)
     past = a_past(lambda day: noise[day])
-    different = [len(set(drawn(past, number)[1].tolist())) for number in range(200)]
+    kinds = kinds_of_days(past)
+    different = [len(set(drawn(past, number, kinds)[1].tolist())) for number in range(200)]
     # One draw of 28 keeps 28 (1 - (27/28)^28) = 17.9 of them; the second keeps 13.2 of those.
     assert np.mean(different) == pytest.approx(13.2, abs=0.6)
 
