@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from analytics.counters import gained
 from collector.store import Work
 from scheduler_advisor.window import Window
 
@@ -44,15 +45,11 @@ WHERE ($2::VARCHAR IS NULL OR cluster = $2) AND gpus > 0 AND valid_from < $1
 GROUP BY cluster, gpu_model, node, leaf
 """
 
-# One row = what a GPU of one run sent and received over its links, in bytes per second. Counters
-# only grow; where one ends below its highest reading the driver was loaded anew: nothing is known.
-_TRAFFIC = """
+# One row = what a GPU of one run sent and received over its links, in bytes per second.
+_TRAFFIC = f"""
 WITH gpu AS (
   SELECT cluster, run_id, node, gpu_uuid, epoch(max(ts) - min(ts)) AS seconds,
-    CASE WHEN arg_max(nvlink_tx_bytes, ts) = max(nvlink_tx_bytes)
-        AND arg_max(nvlink_rx_bytes, ts) = max(nvlink_rx_bytes)
-      THEN max(nvlink_tx_bytes) - min(nvlink_tx_bytes)
-        + max(nvlink_rx_bytes) - min(nvlink_rx_bytes) END AS moved
+    {gained("nvlink_tx_bytes")} + {gained("nvlink_rx_bytes")} AS moved
   FROM sample WHERE run_id IS NOT NULL AND ts >= $1 AND ts < $2
     AND ($3::VARCHAR IS NULL OR cluster = $3)
     AND nvlink_tx_bytes IS NOT NULL AND nvlink_rx_bytes IS NOT NULL
@@ -60,7 +57,7 @@ WITH gpu AS (
 SELECT cluster, run_id,
   sum(moved) / sum(CASE WHEN moved IS NOT NULL THEN seconds END) AS bytes_per_s
 FROM gpu GROUP BY cluster, run_id
-"""
+"""  # noqa: S608 - our own names
 
 # Control traffic stays in the megabytes; exchanging gradients every step does not.
 HEAVY_BYTES_PER_S = 1e9

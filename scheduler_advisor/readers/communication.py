@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from analytics.counters import gained
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.parts.allreduce import Path, allreduce_s, slowdown_ppm, spread_of
 from scheduler_advisor.engine.parts.levels import tree_of
@@ -48,12 +49,11 @@ WHERE r.cluster = ? AND r.gpus > 1 AND r.start_at IS NOT NULL AND r.end_at >= ? 
 GROUP BY ALL ORDER BY r.run_id
 """
 # One row = one run: bytes that a GPU of it sent over NVLink a second, and how much of the time its
-# multiprocessors were at work. Counters only grow; one that fell says nothing.
-_LINKS = """
+# multiprocessors were at work.
+_LINKS = f"""
 WITH gpu AS (
   SELECT run_id, gpu_uuid, epoch(max(ts) - min(ts)) AS seconds, avg(sm_active_ratio) AS sm,
-    CASE WHEN arg_max(nvlink_tx_bytes, ts) = max(nvlink_tx_bytes)
-      THEN max(nvlink_tx_bytes) - min(nvlink_tx_bytes) END AS sent
+    {gained("nvlink_tx_bytes")} AS sent
   FROM sample
   WHERE cluster = ? AND ts >= ? AND ts < ? AND run_id IS NOT NULL AND gpu_uuid IS NOT NULL
     AND mig_uuid IS NULL
@@ -61,10 +61,10 @@ WITH gpu AS (
 SELECT run_id, sum(sent) / sum(CASE WHEN sent IS NOT NULL THEN seconds END) AS link,
   avg(sm) AS active
 FROM gpu GROUP BY run_id ORDER BY run_id
-"""
+"""  # noqa: S608 - our own names
 # One row = one run: bytes that its nodes sent over the network a second and GPU, where it held all
 # GPUs of each of them.
-_NETWORK = """
+_NETWORK = f"""
 WITH own AS (
   SELECT run_id, node, min(start_at) AS since, max(end_at) AS until, sum(gpus)::BIGINT AS gpus
   FROM allocation WHERE cluster = ? AND end_at >= ? AND end_at < ?
@@ -75,8 +75,7 @@ whole AS (
     ON n.node = own.node AND n.gpus = own.gpus),
 sent AS (
   SELECT w.run_id, w.node, w.gpus, epoch(max(h.ts) - min(h.ts)) AS seconds,
-    CASE WHEN arg_max(h.net_tx_bytes, h.ts) = max(h.net_tx_bytes)
-      THEN max(h.net_tx_bytes) - min(h.net_tx_bytes) END AS bytes
+    {gained("h.net_tx_bytes", "h.ts")} AS bytes
   FROM whole w
   JOIN host_sample h ON h.cluster = ? AND h.node = w.node AND h.run_id IS NULL
     AND h.ts > w.since AND h.ts <= w.until AND h.net_tx_bytes IS NOT NULL
@@ -86,7 +85,7 @@ FROM sent GROUP BY run_id
 HAVING count(*) = count(bytes)
   AND count(*) = (SELECT count(*) FROM own WHERE own.run_id = sent.run_id)
 ORDER BY run_id
-"""
+"""  # noqa: S608 - our own names
 
 
 class Facts(Protocol):
