@@ -20,21 +20,14 @@ _SAME = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointInterval:
-    """From ``effective_from`` on; None = any cluster, account, job name. The narrowest row that
-    fits a job decides: what names its job comes before what names its account."""
+class CheckpointClass:
+    """Jobs from ``effective_from`` on; None = any cluster, account, job name. The narrowest class
+    that a job is in decides: one that names its job comes before one that names its account."""
 
-    interval_s: float
     effective_from: datetime
     cluster: str | None = None
     account: str | None = None
     job_name: str | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 < self.interval_s <= MOST_S:
-            raise SettingError(
-                f"checkpoint interval {self.interval_s:g} s: it must lie above 0 and up to 30 days"
-            )
 
     @property
     def text(self) -> str:
@@ -48,36 +41,48 @@ class CheckpointInterval:
         return [self.cluster, self.account, self.job_name, self.effective_from]
 
 
-def declare_interval(work: Work, wanted: CheckpointInterval, *, at: datetime, actor: str) -> None:
+def checked_interval_s(interval_s: float) -> float:
+    """The interval; SettingError where no job could have it."""
+    if not 0 < interval_s <= MOST_S:
+        raise SettingError(
+            f"checkpoint interval {interval_s:g} s: it must lie above 0 and up to 30 days"
+        )
+    return interval_s
+
+
+def declare_interval(
+    work: Work, of: CheckpointClass, interval_s: float, *, at: datetime, actor: str
+) -> None:
     """Declare it; a row of the same class and instant is replaced. SettingError where it would
     reach into a closed day."""
-    refuse_closed(work, wanted.cluster, wanted.effective_from, "checkpoint interval")
-    before = work.value(
-        f"SELECT max(interval_s) FROM checkpoint_interval WHERE {_SAME}",  # noqa: S608 - our own names
-        wanted.key(),
-    )
-    work.execute(f"DELETE FROM checkpoint_interval WHERE {_SAME}", wanted.key())  # noqa: S608 - our own names
+    interval_s = checked_interval_s(interval_s)
+    before = _taken_out(work, of)
     row = {
-        "cluster": wanted.cluster, "account": wanted.account, "job_name": wanted.job_name,
-        "interval_s": wanted.interval_s, "effective_from": wanted.effective_from, "source": actor,
+        "cluster": of.cluster, "account": of.account, "job_name": of.job_name,
+        "interval_s": interval_s, "effective_from": of.effective_from, "source": actor,
     }  # fmt: skip
     work.append("checkpoint_interval", {name: [value] for name, value in row.items()})
-    note(work, at, actor, "checkpoint.declare", wanted.text,
-         before=None if before is None else f"{before:g} s",
-         after=f"{wanted.interval_s:g} s")  # fmt: skip
+    note(work, at, actor, "checkpoint.declare", of.text,
+         before=None if before is None else f"{before:g} s", after=f"{interval_s:g} s")  # fmt: skip
 
 
-def remove_interval(work: Work, wanted: CheckpointInterval, *, at: datetime, actor: str) -> None:
+def remove_interval(work: Work, of: CheckpointClass, *, at: datetime, actor: str) -> None:
     """Take a declaration back. SettingError where there is none, or a closed day rests on it."""
-    refuse_closed(work, wanted.cluster, wanted.effective_from, "checkpoint interval")
-    before = work.value(
-        f"SELECT max(interval_s) FROM checkpoint_interval WHERE {_SAME}",  # noqa: S608 - our own names
-        wanted.key(),
-    )
+    before = _taken_out(work, of)
     if before is None:
-        raise SettingError(f"no checkpoint interval is declared for {wanted.text}: see list")
-    work.execute(f"DELETE FROM checkpoint_interval WHERE {_SAME}", wanted.key())  # noqa: S608 - our own names
-    note(work, at, actor, "checkpoint.remove", wanted.text, before=f"{before:g} s")
+        raise SettingError(f"no checkpoint interval is declared for {of.text}: see list")
+    note(work, at, actor, "checkpoint.remove", of.text, before=f"{before:g} s")
+
+
+def _taken_out(work: Work, of: CheckpointClass) -> float | None:
+    """What was declared of the class, which is so no more; None where nothing was."""
+    refuse_closed(work, of.cluster, of.effective_from, "checkpoint interval")
+    before: float | None = work.value(
+        f"SELECT max(interval_s) FROM checkpoint_interval WHERE {_SAME}",  # noqa: S608 - our own names
+        of.key(),
+    )
+    work.execute(f"DELETE FROM checkpoint_interval WHERE {_SAME}", of.key())  # noqa: S608 - our own names
+    return before
 
 
 def interval_rows(work: Work) -> list[dict[str, Any]]:

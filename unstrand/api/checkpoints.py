@@ -8,7 +8,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.checkpoint_intervals import (
-    CheckpointInterval,
+    CheckpointClass,
+    checked_interval_s,
     declare_interval,
     interval_rows,
     remove_interval,
@@ -32,9 +33,9 @@ class ClassWish(BaseModel):
     since: str
     actor: str = Field("api", max_length=200)
 
-    def row(self, interval_s: float) -> CheckpointInterval:
-        return CheckpointInterval(
-            interval_s=interval_s, effective_from=parse_time(self.since), cluster=self.cluster,
+    def jobs(self) -> CheckpointClass:
+        return CheckpointClass(
+            effective_from=parse_time(self.since), cluster=self.cluster,
             account=self.account, job_name=self.job_name,
         )  # fmt: skip
 
@@ -57,22 +58,23 @@ def declare(request: Request, wish: IntervalWish) -> dict[str, float]:
     """Declare how often jobs of a class write a checkpoint; closed days keep theirs."""
     service = service_of(request)
     known_cluster(service.store, wish.cluster)
-    row, at = read_or_refuse("body", lambda: wish.row(wish.interval_s)), service.clock()
+    interval_s = read_or_refuse("body", lambda: checked_interval_s(wish.interval_s))
+    of, at = read_or_refuse("body", wish.jobs), service.clock()
     written(
         request,
-        lambda work: declare_interval(work, row, at=at, actor=wish.actor),
+        lambda work: declare_interval(work, of, interval_s, at=at, actor=wish.actor),
         source="checkpoints",
     )
-    return {"interval_s": row.interval_s}
+    return {"interval_s": interval_s}
 
 
 @router.post("/remove")
 def remove(request: Request, wish: ClassWish) -> dict[str, bool]:
     """Take a declaration back."""
-    row, at = read_or_refuse("body", lambda: wish.row(1)), service_of(request).clock()
+    of, at = read_or_refuse("body", wish.jobs), service_of(request).clock()
     written(
         request,
-        lambda work: remove_interval(work, row, at=at, actor=wish.actor),
+        lambda work: remove_interval(work, of, at=at, actor=wish.actor),
         source="checkpoints",
     )
     return {"removed": True}

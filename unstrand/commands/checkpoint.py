@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import getpass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +17,9 @@ from unstrand.commands.options import By, Cluster, Db, How, Json, Out, Server, c
 from unstrand.commands.question import iso
 from unstrand.commands.source import ask, opened, server_for
 from unstrand.output import Format, print_document
+
+if TYPE_CHECKING:
+    from analytics.checkpoint_intervals import CheckpointClass
 
 checkpoint_app = typer.Typer(
     no_args_is_help=True, help="How often jobs write checkpoints: what a thrown out run has lost."
@@ -72,7 +76,17 @@ def declare(
 
     Example: `unstrand checkpoint declare 3600 --account nlp --job-name train`
     """
-    _change("checkpoint-intervals", (interval_s, account, job_name, since, cluster), by, db, server)
+    if interval_s <= 0:
+        raise typer.BadParameter("seconds between checkpoints must lie above 0")
+    asked = _Asked(cluster, account, job_name, since or EPOCH, by or getpass.getuser())
+
+    def write(work: Work) -> None:
+        from analytics.checkpoint_intervals import declare_interval
+
+        declare_interval(work, asked.jobs(), interval_s, at=utc_now(), actor=asked.actor)
+
+    body = asked.body() | {"interval_s": interval_s}
+    change(db, server, "checkpoint-intervals", body, write)
     typer.echo(f"a checkpoint every {interval_s:g} s")
 
 
@@ -90,38 +104,38 @@ def remove(
 
     Example: `unstrand checkpoint remove --account nlp --job-name train`
     """
-    found = (None, account, job_name, since, cluster)
-    _change("checkpoint-intervals/remove", found, by, db, server)
+    asked = _Asked(cluster, account, job_name, since or EPOCH, by or getpass.getuser())
+
+    def write(work: Work) -> None:
+        from analytics.checkpoint_intervals import remove_interval
+
+        remove_interval(work, asked.jobs(), at=utc_now(), actor=asked.actor)
+
+    change(db, server, "checkpoint-intervals/remove", asked.body(), write)
     typer.echo("removed")
 
 
-def _change(
-    path: str,
-    what: tuple[float | None, str | None, str | None, datetime | None, str | None],
-    by: str | None,
-    db: Db,
-    server: Server,
-) -> None:
-    actor = by or getpass.getuser()
-    interval_s, account, job_name, since, cluster = what
-    names = {"cluster": cluster, "account": account, "job_name": job_name}
-    body: dict[str, Any] = {**names, "since": iso(since or EPOCH), "actor": actor}
-    if interval_s is not None:
-        body["interval_s"] = interval_s
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Of which jobs, and by whom."""
 
-    def write(work: Work) -> None:
-        from analytics.checkpoint_intervals import (
-            CheckpointInterval,
-            declare_interval,
-            remove_interval,
+    cluster: str | None
+    account: str | None
+    job_name: str | None
+    since: datetime
+    actor: str
+
+    def jobs(self) -> CheckpointClass:
+        # Here, not above: the ledger loads numba, which asking a service does not need.
+        from analytics.checkpoint_intervals import CheckpointClass
+
+        return CheckpointClass(
+            effective_from=self.since,
+            cluster=self.cluster,
+            account=self.account,
+            job_name=self.job_name,
         )
 
-        row = CheckpointInterval(
-            interval_s=interval_s or 1, effective_from=since or EPOCH, **names
-        )  # fmt: skip
-        act = remove_interval if interval_s is None else declare_interval
-        act(work, row, at=utc_now(), actor=actor)
-
-    if interval_s is not None and interval_s <= 0:
-        raise typer.BadParameter("seconds between checkpoints must lie above 0")
-    change(db, server, path, body, write)
+    def body(self) -> dict[str, Any]:
+        """As requests carry it."""
+        return asdict(self) | {"since": iso(self.since)}
