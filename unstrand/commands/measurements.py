@@ -8,20 +8,9 @@ import typer
 
 from analytics.window import Window
 from collector.store import Store
-from unstrand.commands.options import (
-    Cluster,
-    Db,
-    How,
-    Json,
-    Out,
-    Server,
-    Since,
-    TimeZone,
-    Until,
-    chosen,
-)
 from unstrand.commands.question import Asked, fetch
-from unstrand.output import Format, print_document
+from unstrand.commands.windowed import windowed
+from unstrand.output import print_document
 
 Rows = Annotated[bool, typer.Option("--rows", help="One row per job or run, not per group.")]
 By = Annotated[
@@ -30,143 +19,66 @@ By = Annotated[
 ]
 
 
-def waits(
-    by: By = "queue",
-    rows: Rows = False,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def waits(asked: Asked, by: By = "queue", rows: Rows = False) -> None:
     """How long jobs wait, by queue and size, by hour of the day or by team.
 
     Example: `unstrand report waits --by hour --time-zone Asia/Seoul`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     _tell("waits", asked, rows=rows, by=by)
 
 
-def spread(
-    rows: Rows = False,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def spread(asked: Asked, rows: Rows = False) -> None:
     """Multi-GPU runs on more nodes or leaf switches than they needed.
 
     Example: `unstrand report spread --since 2026-10-05 --until 2026-11-02`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     _tell("spread", asked, rows=rows)
 
 
-def breakers(
-    rows: Rows = False,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def breakers(asked: Asked, rows: Rows = False) -> None:
     """Small jobs that break up big nodes: free GPU-hours beside them, and whom it hurt.
 
     Example: `unstrand report breakers --rows --format csv`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     _tell("breakers", asked, rows=rows)
 
 
-def checkpoints(
-    rows: Rows = False,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def checkpoints(asked: Asked, rows: Rows = False) -> None:
     """How often checkpoints are written and how long recovery takes, where marks say so.
 
     Example: `unstrand report checkpoints --json`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     _tell("checkpoints", asked, rows=rows)
 
 
-def repeats(
-    rows: Rows = False,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def repeats(asked: Asked, rows: Rows = False) -> None:
     """Jobs that run again and again, fast one day and slow another, against their placement.
 
     Example: `unstrand report repeats --rows --format csv`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     _tell("repeats", asked, rows=rows)
 
 
-def activity(
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def activity(asked: Asked) -> None:
     """Held GPU-hours by how active they were: the distribution behind the mean.
 
     Example: `unstrand report activity --since 2026-10-05 --until 2026-11-02`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     _tell("activity", asked, rows=False)
 
 
-def reclaims(
-    rows: Rows = False,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def reclaims(asked: Asked, rows: Rows = False) -> None:
     """How fast lent GPUs came back to whoever has a quota, and what that cost those stopped.
 
     Example: `unstrand report reclaims --since 2026-10-05 --until 2026-11-02`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     _tell("reclaims", asked, rows=rows)
 
 

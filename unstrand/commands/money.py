@@ -21,13 +21,12 @@ from unstrand.commands.options import (
     MonthName,
     Out,
     Server,
-    Since,
     TimeZone,
-    Until,
     chosen,
     listed,
 )
 from unstrand.commands.question import Asked, fetch
+from unstrand.commands.windowed import windowed
 from unstrand.output import Format, print_document
 
 Document = Mapping[str, Any]
@@ -71,86 +70,56 @@ def reconciliation(
     _print(asked, document, sums)
 
 
-def recovery(
-    currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def recovery(asked: Asked, currency: Currency = None) -> None:
     """What teams were charged against contracted or amortized cost, unused commitments, overhead.
 
     Example: `unstrand report recovery --since 2026-10-01 --until 2026-11-01`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
 
     def answer(store: Store, window: Window) -> Document:
         from analytics.reports.recovery import recovery_report
 
-        return recovery_report(store, window, cluster=cluster, currency=currency).to_dict()
+        return recovery_report(store, window, cluster=asked.cluster, currency=currency).to_dict()
 
     _print(asked, fetch(asked, "report/recovery", answer, currency=currency), [])
 
 
-def commitments(
-    currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def commitments(asked: Asked, currency: Currency = None) -> None:
     """What reservations and committed use cost, covered and unused.
 
     Example: `unstrand report commitments --since 2026-10-01 --until 2026-11-01`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
 
     def answer(store: Store, window: Window) -> Document:
         from analytics.reports.commitments import commitment_report
 
-        return commitment_report(store, window, cluster=cluster, currency=currency).to_dict()
+        return commitment_report(store, window, cluster=asked.cluster, currency=currency).to_dict()
 
     _print(asked, fetch(asked, "report/commitments", answer, currency=currency), [])
 
 
+@windowed
 def energy(
+    asked: Asked,
     by: Annotated[
         str,
         typer.Option(
             "--by", metavar="KEYS", help="team, project, cost_center, user, account, node, cluster."
         ),
     ] = "team",
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
 ) -> None:
     """Energy of the boards and its carbon, where energy is measured; beside the ledger.
 
     Example: `unstrand report energy --by team --since 2026-10-01 --until 2026-11-01`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     keys = listed(by)
 
     def answer(store: Store, window: Window) -> Document:
         from analytics.reports.energy import energy_report
 
-        return energy_report(store, window, keys, cluster=cluster).to_dict()
+        return energy_report(store, window, keys, cluster=asked.cluster).to_dict()
 
     document = fetch(asked, "report/energy", answer, by=",".join(keys))
     measured = document["total"]["measured_ratio"]
@@ -169,28 +138,17 @@ def _print(asked: Asked, document: Document, sums: list[str]) -> None:
     print_document(document, asked.how, out=asked.out, notes=notes)
 
 
-def spot(
-    currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def spot(asked: Asked, currency: Currency = None) -> None:
     """What preempted spot runs cost: useful, lost, and what it would have cost on demand.
 
     Example: `unstrand report spot --since 2026-10-01 --until 2026-11-01`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
 
     def answer(store: Store, window: Window) -> Document:
         from analytics.reports.spot import spot_report
 
-        return spot_report(store, window, cluster=cluster, currency=currency).to_dict()
+        return spot_report(store, window, cluster=asked.cluster, currency=currency).to_dict()
 
     _print(asked, fetch(asked, "report/spot", answer, currency=currency), [])
 

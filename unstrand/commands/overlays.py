@@ -9,47 +9,28 @@ import typer
 
 from analytics.window import Window
 from collector.store import Store
-from unstrand.commands.options import (
-    Cluster,
-    Db,
-    How,
-    Json,
-    Out,
-    Server,
-    Since,
-    TimeZone,
-    Until,
-    chosen,
-)
 from unstrand.commands.question import Asked, fetch
-from unstrand.output import Format, print_document
+from unstrand.commands.windowed import windowed
+from unstrand.output import print_document
 
 Document = Mapping[str, Any]
 Scope = Literal["cluster", "rack", "node"]
 
 
+@windowed
 def evidence(
+    asked: Asked,
     job: Annotated[str | None, typer.Option("--job", help="Only of this job.")] = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
 ) -> None:
     """Runs that are suspected to hang or lost work: what was seen, and what to look at.
 
     Example: `unstrand report evidence --since 2026-10-05 --until 2026-11-02`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
 
     def answer(store: Store, window: Window) -> Document:
         from analytics.reports.evidence import evidence_report
 
-        return evidence_report(store, window, cluster=cluster, job=job).to_dict()
+        return evidence_report(store, window, cluster=asked.cluster, job=job).to_dict()
 
     document = fetch(asked, "report/evidence", answer, job=job)
     window = document["window"]
@@ -60,19 +41,12 @@ def evidence(
     print_document(document, asked.how, out=asked.out, notes=said)
 
 
+@windowed
 def fragmentation(
+    asked: Asked,
     by: Annotated[str, typer.Option("--by", metavar="cluster|rack|node", help="Of what.")] = (
         "cluster"
     ),
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
 ) -> None:
     """Fragmentation F hour by hour: free GPUs that a typical job could not use. Modelled.
 
@@ -81,12 +55,11 @@ def fragmentation(
     if by not in ("cluster", "rack", "node"):
         raise typer.BadParameter("--by: use cluster, rack or node")
     scope = cast(Scope, by)
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
 
     def answer(store: Store, window: Window) -> Document:
         from analytics.questions.fragmentation import fragmentation_report
 
-        return fragmentation_report(store, window, scope, cluster)
+        return fragmentation_report(store, window, scope, asked.cluster)
 
     document = fetch(asked, "report/fragmentation", answer, by=by)
     tasks = document["tasks"]

@@ -19,12 +19,12 @@ from unstrand.commands.options import (
     Out,
     Server,
     Since,
-    TimeZone,
     Until,
     chosen,
     listed,
 )
 from unstrand.commands.question import Answer, Asked, fetch
+from unstrand.commands.windowed import windowed
 from unstrand.output import Format, print_document
 
 Document = Mapping[str, Any]
@@ -32,7 +32,9 @@ report_app = typer.Typer(no_args_is_help=True, help="Where GPU-hours and money w
 
 
 @report_app.command("cost")
+@windowed
 def cost(
+    asked: Asked,
     by: Annotated[
         str,
         typer.Option(
@@ -47,15 +49,6 @@ def cost(
         bool, typer.Option("--as-is", help="Owners as they are now, not as they were then.")
     ] = False,
     currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
 ) -> None:
     """What each team (or user, node, day, ...) held, used and pays.
 
@@ -63,7 +56,6 @@ def cost(
 
     Example: `unstrand report cost --by team,gpu_model --since 2026-10-05 --until 2026-11-02`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     keys = listed(by)
     as_of: Literal["now", "was"] = "now" if as_is else "was"
 
@@ -71,25 +63,18 @@ def cost(
         from analytics.reports import cost_report
 
         return cost_report(
-            store, window, keys, cluster=cluster, currency=currency, as_of=as_of
+            store, window, keys, cluster=asked.cluster, currency=currency, as_of=as_of
         ).to_dict()
 
     tell(asked, "report/cost", answer, by=",".join(keys), as_of=as_of, currency=currency)
 
 
 @report_app.command("ledger")
+@windowed
 def ledger(
+    asked: Asked,
     by: Annotated[str, typer.Option("--by", metavar="KEYS", help="As for report cost.")] = "class",
     currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
 ) -> None:
     """GPU-hours and cost of every class, and the proof that they are all there is.
 
@@ -97,13 +82,14 @@ def ledger(
 
     Example: `unstrand report ledger --since 2026-10-05 --until 2026-11-02`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     keys = listed(by)
 
     def answer(store: Store, window: Window) -> Document:
         from analytics.reports import ledger_report
 
-        return ledger_report(store, window, keys, cluster=cluster, currency=currency).to_dict()
+        return ledger_report(
+            store, window, keys, cluster=asked.cluster, currency=currency
+        ).to_dict()
 
     tell(asked, "report/ledger", answer, by=",".join(keys), currency=currency)
 
@@ -127,7 +113,7 @@ def coverage(
     def answer(store: Store, window: Window) -> Document:
         from analytics.reports import coverage_report
 
-        return coverage_report(store, window, cluster=cluster).to_dict()
+        return coverage_report(store, window, cluster=asked.cluster).to_dict()
 
     asked = Asked(db, server, since, until, "UTC", cluster, chosen(how, as_json), out)
     document = fetch(asked, "report/coverage", answer)

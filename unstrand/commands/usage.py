@@ -10,25 +10,17 @@ import typer
 from analytics.window import Window
 from collector.store import Store
 from unstrand.commands.options import (
-    Cluster,
     Currency,
-    Db,
-    How,
-    Json,
-    Out,
-    Server,
-    Since,
-    TimeZone,
-    Until,
-    chosen,
     listed,
 )
 from unstrand.commands.question import Asked
 from unstrand.commands.report import tell
-from unstrand.output import Format
+from unstrand.commands.windowed import windowed
 
 
+@windowed
 def efficiency(
+    asked: Asked,
     by: Annotated[str, typer.Option("--by", metavar="KEYS", help="As for report cost.")] = (
         "gpu_model"
     ),
@@ -36,15 +28,6 @@ def efficiency(
         bool, typer.Option("--as-is", help="Owners as they are now, not as they were then.")
     ] = False,
     currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
 ) -> None:
     """Occupancy, efficiency, goodput and what a used GPU-hour cost.
 
@@ -52,7 +35,6 @@ def efficiency(
 
     Example: `unstrand report efficiency --by weekday,hour_of_day --time-zone Europe/Berlin`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
     keys = listed(by)
     as_of: Literal["now", "was"] = "now" if as_is else "was"
 
@@ -60,34 +42,23 @@ def efficiency(
         from analytics.reports import efficiency_report
 
         return efficiency_report(
-            store, window, keys, cluster=cluster, currency=currency, as_of=as_of
+            store, window, keys, cluster=asked.cluster, currency=currency, as_of=as_of
         ).to_dict()
 
     tell(asked, "report/efficiency", answer, by=",".join(keys), as_of=as_of, currency=currency)
 
 
-def jobs(
-    currency: Currency = None,
-    since: Since = None,
-    until: Until = None,
-    time_zone: TimeZone = "UTC",
-    cluster: Cluster = None,
-    db: Db = None,
-    server: Server = None,
-    how: How = Format.TABLE,
-    as_json: Json = False,
-    out: Out = None,
-) -> None:
+@windowed
+def jobs(asked: Asked, currency: Currency = None) -> None:
     """The GPU jobs of a window with what they held, used and cost, the dearest first.
 
     Example: `unstrand report jobs --since 2026-10-26 --until 2026-11-02 --format csv`
     """
-    asked = Asked(db, server, since, until, time_zone, cluster, chosen(how, as_json), out)
 
     def answer(store: Store, window: Window) -> Mapping[str, Any]:
         from analytics.reports import jobs_report
 
-        return jobs_report(store, window, cluster=cluster, currency=currency).to_dict()
+        return jobs_report(store, window, cluster=asked.cluster, currency=currency).to_dict()
 
     tell(asked, "report/jobs", answer, currency=currency)
 
