@@ -19,7 +19,3 @@ class ReportError(AdvisorError):
 
 class DeliveryError(AdvisorError):
     """A report could not be handed to its receiver; the message holds no secret."""
-
-
-class MarkError(AdvisorError):
-    """A mark is not one that can be recorded."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,8 +12,7 @@ from analytics.ledger.held import Held
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.keys import Keys, pool_keys
 from analytics.ledger.pricing import PriceTimes
-from analytics.ledger.profile import Demand, DemandProfile
-from analytics.window import to_us
+from analytics.ledger.profile import DemandProfile
 from collector.store import Work
 
 
@@ -38,11 +36,6 @@ class Frame:
         if self._pool_keys is None:
             self._pool_keys = pool_keys(self.work, self.facts.cluster, self.fleet.pools)
         return self._pool_keys
-
-    def demand_at(self, t: int) -> Demand:
-        """The demand profile that decides at ``t``."""
-        days = [to_us(profile.day) for profile in self.profiles]
-        return self.profiles[max(bisect_right(days, t) - 1, 0)].middle
 
     def price_places(self) -> Array:
         """The price key of each pool and slice; -1 = not priced."""

@@ -93,16 +93,6 @@ class OpenSaving:
     cost: Decimal | None
 
 
-def latest_report(work: Work, cluster: str | None = None) -> dict[str, Any] | None:
-    """The newest report's row of that cluster (None: of all clusters together), or None."""
-    rows = work.rows(
-        "SELECT * FROM advice_report WHERE cluster IS NOT DISTINCT FROM ? "
-        "ORDER BY ts DESC, report_id LIMIT 1",
-        [cluster],
-    )
-    return rows[0] if rows else None
-
-
 def newest_report(work: Work) -> dict[str, Any] | None:
     """The newest report's row of any scope, or None."""
     rows = work.rows("SELECT * FROM advice_report ORDER BY ts DESC, report_id LIMIT 1")
