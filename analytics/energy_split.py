@@ -20,16 +20,23 @@ IDLE_RATIO_PPM = 140_000
 """Idle draw of a board as a part of its greatest, in parts per million: 56 W of an A100's 400, 10 W
 of a T4's 70 (nvidia-smi without a process)."""
 METHOD = "split"
-_SHARED = f"""
+_HELD_BOARDS = """-- an hour of a board that somebody holds and whose energy is nobody's alone
+CREATE OR REPLACE TEMP TABLE held_board AS
+SELECT DISTINCT e.hour, e.gpu_uuid FROM energy_hour e JOIN ledger_hour h USING (hour, gpu_uuid)
+WHERE e.cluster = $1 AND e.hour >= $2 AND e.hour < $3 AND e.run_id IS NULL
+  AND h.hour >= $2 AND h.hour < $3 AND h.run_key IS NOT NULL"""
+_SHARES = f"""-- a run's share (or nobody's) of such a board
 SELECT h.hour, p.node, p.gpu_model, h.gpu_uuid, r.run_id,
   CAST(sum(h.used + h.lost) AS BIGINT) AS active,
   CAST(sum({" + ".join(f"h.{name.value}" for name in LedgerClass)}) AS BIGINT) AS share
-FROM ledger_hour h JOIN ledger_pool p USING (pool_key) LEFT JOIN ledger_run r USING (run_key)
-WHERE p.cluster = ? AND h.hour >= ? AND h.hour < ? AND h.gpu_uuid IS NOT NULL
+FROM ledger_hour h SEMI JOIN held_board USING (hour, gpu_uuid)
+JOIN ledger_pool p USING (pool_key) LEFT JOIN ledger_run r USING (run_key)
+WHERE p.cluster = $1 AND h.hour >= $2 AND h.hour < $3
 GROUP BY ALL ORDER BY ALL"""  # noqa: S608 - our own names
-_BOARDS = """
-SELECT hour, node, gpu_uuid, gpu_index, energy_mj, measured_us FROM energy_hour
-WHERE cluster = ? AND hour >= ? AND hour < ? AND run_id IS NULL AND gpu_uuid IS NOT NULL
+_BOARDS = """-- such a board with its energy
+SELECT hour, node, gpu_uuid, gpu_index, energy_mj, measured_us
+FROM energy_hour SEMI JOIN held_board USING (hour, gpu_uuid)
+WHERE cluster = ? AND hour >= ? AND hour < ? AND run_id IS NULL
 ORDER BY ALL"""
 _WHOLE = """
 INSERT INTO board_energy SELECT * FROM energy_hour WHERE cluster = ? AND hour >= ? AND hour < ?
@@ -49,7 +56,8 @@ def add_boards(work: Work, cluster: str, window: Window) -> None:
     """
     asked = [cluster, window.since, window.until]
     shares: dict[tuple[Any, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in work.rows(_SHARED, asked):
+    work.execute(_HELD_BOARDS, asked)
+    for row in work.rows(_SHARES, asked):
         shares[row["hour"], row["gpu_uuid"]].append(row)
     names = ModelNames.load(work)
     columns: dict[str, list[Any]] = defaultdict(list)
