@@ -15,7 +15,7 @@ $(VENV)/.ready: locks/dev.txt pyproject.toml Makefile
 	@test -x $(BIN)/python || { echo "setup: making the environment in $(VENV)" >&2; $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@echo "setup: installing the locked packages" >&2
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip sync --quiet --require-hashes locks/dev.txt
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip sync --quiet --require-hashes --compile-bytecode locks/dev.txt
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m unstrand.warm ledger
 	@touch $@

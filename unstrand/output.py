@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from rich.console import Console
@@ -21,6 +22,12 @@ from unstrand.errors import OutputError
 
 Row = Mapping[str, Any]
 _MONEY = ("cost", "amount")
+_WIDE = 10_000
+"""Characters of a line where nobody looks through a window."""
+_WORD = 20
+"""Characters of a word in a text that stay on one line, such as a time to the second."""
+_TERMINAL_ROWS = 200
+"""What a terminal is shown of a long table: some screens, not thousands of lines."""
 
 
 class Format(StrEnum):
@@ -44,7 +51,8 @@ def print_document(
         return
     rows: Sequence[Row] = document["rows"]
     if how is Format.TABLE:
-        _text(_drawn(rows, document.get("total"), notes, to_file=out is not None), out)
+        looked_at = out is None and sys.stdout.isatty()
+        _text(_drawn(rows, document.get("total"), notes, looked_at=looked_at), out)
         return
     if how is Format.CSV:
         _text(_csv(rows), out)
@@ -107,33 +115,54 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     return sink.getvalue()
 
 
-def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, to_file: bool) -> str:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, looked_at: bool) -> str:
     # A column that says nothing in any row only makes the others harder to read.
     columns = [name for name in _columns(rows) if any(_says(row.get(name)) for row in rows)]
-    for name in columns:
-        numeric = all(isinstance(row.get(name), (int, float, type(None))) for row in rows)
-        right = numeric or _is_money(name)
-        short = right or name == columns[0]  # long texts wrap, figures and names never do
-        table.add_column(_heading(name), justify="right" if right else "left", no_wrap=short)
-    for row in _in_cents(rows, total):
+    table = _headed(columns, rows, total, looked_at=looked_at)
+    shown = len(rows) if not looked_at else _TERMINAL_ROWS
+    for row in _in_cents(rows, total)[:shown]:
         table.add_row(*(_told(name, row.get(name)) for name in columns))
     if total is not None and rows:
         table.add_section()
         cells = [_told(name, total.get(name)) if name in total else "" for name in columns]
         table.add_row(*([cells[0] or "total", *cells[1:]]), style="bold")
     text = io.StringIO()
-    colours = not to_file and sys.stdout.isatty()
-    console = Console(
-        file=text, force_terminal=colours, markup=False, width=_width(to_file=to_file)
-    )
-    if rows:
-        console.print(table)
-    else:
-        console.print("no rows")
+    # A figure cut short is a wrong figure: a terminal that is too narrow folds the lines instead.
+    least = sum((column.min_width or 0) + 2 for column in table.columns)
+    width = max(least, Console().width) if looked_at else _WIDE
+    console = Console(file=text, force_terminal=looked_at, markup=False, width=width)
+    console.print(table if rows else "no rows")
+    if len(rows) > shown:
+        more = f"{len(rows) - shown:,} more rows: --out FILE, --format csv or a pipe has them all"
+        console.print(more, highlight=False, soft_wrap=True)
     for note in notes:
         console.print(note, highlight=False, soft_wrap=True)
     return text.getvalue()
+
+
+def _headed(
+    columns: Sequence[str], rows: Sequence[Row], total: Row | None, *, looked_at: bool
+) -> Table:
+    """The table without its rows: figures and names never wrap, long texts do; on a terminal
+    headings have a word a line."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        values = [row.get(name) for row in rows]
+        right = _is_money(name) or all(isinstance(v, (int, float, NoneType)) for v in values)
+        short = right or name == columns[0]
+        cells = [_told(name, value) for value in [*values, (total or {}).get(name)]]
+        words = _heading(name).split()
+        if not short:
+            cells = [word[:_WORD] for cell in cells for word in cell.split()]
+        table.add_column(
+            ("\n" if looked_at else " ").join(words),
+            justify="right" if right else "left",
+            vertical="bottom",
+            no_wrap=short,
+            overflow="fold",
+            min_width=max(len(cell) for cell in [*cells, *words]),
+        )
+    return table
 
 
 def _in_cents(rows: Sequence[Row], total: Row | None) -> Sequence[Row]:
@@ -147,11 +176,6 @@ def _in_cents(rows: Sequence[Row], total: Row | None) -> Sequence[Row]:
             for row, amount in zip(shown, cents, strict=True):
                 row[name] = row[name] if row.get(name) is None else amount
     return shown
-
-
-def _width(*, to_file: bool) -> int:
-    """The terminal's width; where nobody looks through a window, as wide as it needs."""
-    return 10_000 if to_file or not sys.stdout.isatty() else Console().width
 
 
 def _says(value: object) -> bool:

@@ -94,3 +94,42 @@ def test_money_that_does_not_add_up_or_is_not_known_is_shown_as_it_is(capsys):
     rows = [{"item": "a", "cost": "0.126"}, {"item": "b", "cost": None}]
     print_document({"rows": rows, "total": {"cost": "9.00"}}, Format.TABLE)
     assert capsys.readouterr().out.split()[2:] == ["a", "0.13", "b", "-", "total", "9.00"]
+
+
+def seen(monkeypatch, capsys, document, columns):
+    """What a terminal of that many columns is shown."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "dumb")
+    print_document(document, Format.TABLE)
+    return capsys.readouterr().out
+
+
+def test_a_terminal_that_is_too_narrow_cuts_no_figure_short(monkeypatch, capsys):
+    told = seen(monkeypatch, capsys, DOCUMENT, 20)
+    assert "1,234,567.89" in told
+    assert "1,234.5" in told
+    assert "98.7%" in told
+    assert "…" not in told
+
+
+def test_a_time_in_a_table_stands_on_one_line(monkeypatch, capsys):
+    rows = [{"node": f"n{i}", "start_at": "2026-10-12T09:00:00Z", "gpus": 8} for i in range(3)]
+    assert seen(monkeypatch, capsys, {"rows": rows}, 20).count("2026-10-12T09:00:00Z") == 3
+
+
+def test_a_terminal_gets_the_first_rows_the_total_and_how_many_more_there_are(monkeypatch, capsys):
+    rows = [{"job": f"j{number:04}", "gpu_hours": 1.0} for number in range(1, 1235)]
+    told = seen(monkeypatch, capsys, {"rows": rows, "total": {"gpu_hours": 1234.0}}, 100)
+    assert "j0200" in told
+    assert "j0201" not in told
+    assert "1,234.0" in told
+    assert "1,034 more rows" in told
+
+
+def test_a_pipe_gets_every_row(capsys):
+    rows = [{"job": f"j{number:04}", "gpu_hours": 1.0} for number in range(1, 1235)]
+    print_document({"rows": rows}, Format.TABLE)
+    told = capsys.readouterr().out
+    assert "j1234" in told
+    assert "more rows" not in told
