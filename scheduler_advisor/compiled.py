@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ENGINE = Path(scheduler_advisor.__file__).with_name("engine")
 LOOK_EVERY_S = 0.5
-USUAL_S = 300.0  # four minutes of CPU on a machine that does other work too
+USUAL_S = 150.0  # two minutes of CPU on a machine that does other work too
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def main(parts: list[str]) -> None:
 
             ledger.warm()
         if "simulator" in parts and not simulator_is_warm():
-            _say("setup: compiling the simulator once (four minutes of CPU)")
+            _say("setup: compiling the simulator once (two minutes of CPU)")
             from scheduler_advisor import engine
 
             with compiled.Progress() as progress:

@@ -19,7 +19,7 @@ STEPS = (
     ("conservative on a pool", 1, CONSERVATIVE, 5),
     ("conservative on nodes", 2, CONSERVATIVE, 8),
     ("gang off", 2, Policy(gang=False), 10),
-    ("orders, quotas and preemption by what runs", 2, Policy(order=Order.FAIR_SHARE), 230),
+    ("orders, quotas and preemption by what runs", 2, Policy(order=Order.FAIR_SHARE), 60),
 )
 LEDGER_S = 5
 
@@ -28,7 +28,7 @@ def warm(tell: Callable[[float, float, str], None]) -> None:
     """Runs every driver once, so that its compiled code is in the cache.
 
     ``tell(done, then, what)``: what comes now, the share of the whole before it and after it.
-    Four to five minutes of CPU on an empty cache, half a second otherwise.
+    About two minutes of CPU on an empty cache, half a second otherwise.
     """
     jobs = Jobs.build(submit=[0, 0, 1], run=[2, 1, 1], gpus=[1, 2, 1])
     whole, done = sum(cost for *_, cost in STEPS) + LEDGER_S, 0

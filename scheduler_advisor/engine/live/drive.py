@@ -17,6 +17,7 @@ from scheduler_advisor.engine.live.one_pass import part_pass
 from scheduler_advisor.engine.live.order import MULTIFACTOR, PREDICTED, enqueue, learn, recompute
 from scheduler_advisor.engine.live.plan import forget_plans
 from scheduler_advisor.engine.live.queues import refresh, share_out
+from scheduler_advisor.engine.live.refs import referred
 from scheduler_advisor.engine.live.tuples import (
     ARRIVED,
     BLOCKED,
@@ -160,9 +161,9 @@ def scheduling_pass(
         enqueue(w, live, terms, z, live.crowd.stopped[at], now)
 
 
-@kernel
-def drive_live(w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_each: int) -> None:
-    """Replays all jobs; what became of them is in w.runs, w.book and live.fate, sums in z."""
+@dissolved
+def replay(w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_each: int) -> None:
+    """Instant by instant, until nothing happens any more."""
     while True:
         at = next_instant(w, live, rules, terms, z)
         if at >= LATER:
@@ -193,3 +194,9 @@ def drive_live(w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_e
             if due and terms.has_levels != 0:
                 push_timers(w, live, terms, z, job, at)
         scheduling_pass(w, live, rules, terms, z, lines_each)
+
+
+@kernel
+def drive_live(w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_each: int) -> None:
+    """Replays all jobs; what became of them is in w.runs, w.book and live.fate, sums in z."""
+    replay(referred(w), referred(live), referred(rules), referred(terms), z, lines_each)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_advisor.engine.live.compiled import kernel, leaf
+from scheduler_advisor.engine.live.compiled import leaf
+from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.live.hope import nobody_can_start
 from scheduler_advisor.engine.live.start import NO_BACKFILL
 from scheduler_advisor.engine.live.tuples import (
@@ -98,7 +99,7 @@ def skip_line(live: Live, terms: Terms, z: Any, line: int, job: int) -> None:
         lines.cursor[line] = lines.last[line]
 
 
-@kernel
+@dissolved
 def part_pass(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, part: int, lines_each: int
 ) -> None:

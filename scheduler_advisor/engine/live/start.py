@@ -6,9 +6,10 @@ from typing import Any
 
 from scheduler_advisor.engine.cast import cast_shadow, release_at_shadow
 from scheduler_advisor.engine.live.compiled import kernel, leaf
+from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.live.going import set_going
 from scheduler_advisor.engine.live.lines import take_out
-from scheduler_advisor.engine.live.queues import asks
+from scheduler_advisor.engine.live.queues import admits, asks
 from scheduler_advisor.engine.live.tuples import (
     BELIEVED,
     CAST,
@@ -25,6 +26,7 @@ from scheduler_advisor.engine.live.tuples import (
     Terms,
 )
 from scheduler_advisor.engine.parts.network import place_in_network
+from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.placing import may_fit
 from scheduler_advisor.engine.shadow import SH_AT, SH_FREE
 from scheduler_advisor.engine.steps import milli_held, wall_of
@@ -106,12 +108,33 @@ def taken_off(w: World, live: Live, z: Any, line: int, job: int) -> None:
 
 
 @kernel
+def place_now(
+    w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, guard: int, trial: int
+) -> int:
+    """Places the job; 1, 0 or -1 as `placing.place`. With `trial` it only asks whether the job
+    would start now: its tasks are booked where they would go, and not taken.
+
+    All of a driver's placing is behind this one call: a kernel that calls it contains it, and is
+    made better as a whole once more."""
+    if trial != 0:
+        size = w.shapes[w.rows.shape[job], S_SIZE]
+        if z[FREE] - size < rules.headroom_milli:
+            return 0
+        if not admits(live.tree, terms, live.tree.leaf[job], size, z[FREE]):
+            return 0
+    z[STAMP] += 1
+    placed = place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], guard)
+    if trial != 0 and placed == 1:
+        move_job(w.nodes, w.buckets, w.shapes, w.rows, w.book, rules.most, rules.shares, job, 1)
+    return placed
+
+
+@dissolved
 def starts(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, line: int, job: int, guard: int
 ) -> bool:
     """Starts the job where it fits; with `guard` only where the promise to the head allows it."""
-    z[STAMP] += 1
-    placed = place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], guard)
+    placed = place_now(w, live, rules, terms, z, job, guard, 0)
     if placed != 1:
         if placed == 0 and rules.reservations == 0:
             w.failed[w.rows.shape[job], guard] = z[LONG_EPOCH if guard != 0 else EPOCH]
@@ -121,13 +144,3 @@ def starts(
     if behind_a_head(rules, terms, z):
         ended_behind(w, rules, job, guard)
     return True
-
-
-@kernel
-def place_now(
-    w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, guard: int
-) -> int:
-    """Places the job; 1, 0 or -1 as `placing.place`. For rare calls: `guard`, always 0 here, is no
-    constant, so that nothing is compiled once more for it."""
-    z[STAMP] += 1
-    return place_in_network(w, live.net, rules, terms.by_network, job, z[NOW], z[STAMP], guard)

@@ -104,7 +104,7 @@ def stops_others(
         claim(w, live, rules, terms, z, job, victims)
         return True
     stop_at_once(w, live, rules, terms, z, victims)
-    place_now(w, live, rules, terms, z, job, 0)
+    place_now(w, live, rules, terms, z, job, 0, 0)
     set_going(w, live, rules, terms, z, job, z[NOW], 0)
     return True
 

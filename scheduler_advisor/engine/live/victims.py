@@ -10,7 +10,7 @@ from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.live.going import clear_nodes, hold, off_the_list
 from scheduler_advisor.engine.live.hope import grow_by
-from scheduler_advisor.engine.live.queues import STRICT, admits, parting, right
+from scheduler_advisor.engine.live.queues import STRICT, parting, right
 from scheduler_advisor.engine.live.start import place_now
 from scheduler_advisor.engine.live.tuples import (
     BUDGET_OUT,
@@ -32,7 +32,6 @@ from scheduler_advisor.engine.live.tuples import (
     Terms,
     Tree,
 )
-from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.steps import milli_held
 from scheduler_advisor.engine.world import M_PREEMPTED, S_SIZE, WAITS, Rules, World
 
@@ -78,28 +77,13 @@ def lift(w: World, live: Live, rules: Rules, terms: Terms, z: Any, victim: int, 
     hold(w, live, rules, terms, victim, z[NOW], -sign)
 
 
-@kernel
-def fits(w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int) -> int:
-    """Would the job start now? 1: yes, its tasks are booked where they would go, not taken; 0: no,
-    nor if less were free; -1: not this way."""
-    size = w.shapes[w.rows.shape[job], S_SIZE]
-    if z[FREE] - size < rules.headroom_milli:
-        return 0
-    if not admits(live.tree, terms, live.tree.leaf[job], size, z[FREE]):
-        return 0
-    placed = place_now(w, live, rules, terms, z, job, 0)
-    if placed == 1:
-        move_job(w.nodes, w.buckets, w.shapes, w.rows, w.book, rules.most, rules.shares, job, 1)
-    return placed
-
-
 @dissolved
 def lift_until_it_fits(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, by_rank: int,
     reclaim: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Lifts victims off, in their order, into crowd.chosen; returns how many, and what `fits` said
-    last, or -1 where a guard spared somebody."""
+    """Lifts victims off, in their order, into crowd.chosen; returns how many, and the last answer
+    of `place_now`, or -1 where a guard spared somebody."""
     crowd = live.crowd
     count = gather(w, live, terms, z, job, by_rank, reclaim)
     hour = z[NOW] // HOUR_S
@@ -107,7 +91,7 @@ def lift_until_it_fits(
     spared = False
     answer = 0
     if count == 0 and terms.remembers != 0:
-        answer = min(0, fits(w, live, rules, terms, z, job))
+        answer = min(0, place_now(w, live, rules, terms, z, job, 0, 1))
     while count > 0 and answer != 1:
         victim = crowd.found[0]
         count -= 1
@@ -122,11 +106,11 @@ def lift_until_it_fits(
         lift(w, live, rules, terms, z, victim, 1)
         crowd.chosen[lifted] = victim
         lifted += 1
-        answer = fits(w, live, rules, terms, z, job)
+        answer = place_now(w, live, rules, terms, z, job, 0, 1)
     return lifted, -1 if spared and answer != 1 else answer
 
 
-@kernel
+@dissolved
 def make_room(
     w: World, live: Live, rules: Rules, terms: Terms, z: Any, job: int, by_rank: int,
     reclaim: int,
@@ -145,7 +129,7 @@ def make_room(
         return 0
     for at in range(lifted - 1, -1, -1):
         lift(w, live, rules, terms, z, crowd.chosen[at], -1)
-        if fits(w, live, rules, terms, z, job) == 1:
+        if place_now(w, live, rules, terms, z, job, 0, 1) == 1:
             crowd.chosen[at] = -1
         else:
             lift(w, live, rules, terms, z, crowd.chosen[at], 1)
@@ -154,7 +138,7 @@ def make_room(
         if crowd.chosen[at] >= 0:
             crowd.chosen[kept] = crowd.chosen[at]
             kept += 1
-    fits(w, live, rules, terms, z, job)  # books the places once more
+    place_now(w, live, rules, terms, z, job, 0, 1)  # books the places once more
     for at in range(kept):
         lift(w, live, rules, terms, z, crowd.chosen[at], -1)
     if kept > 0:  # else it fits as it is: what holds it is the promise to the head

@@ -21,7 +21,8 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_advisor.engine.buckets import next_filled, next_node
-from scheduler_advisor.engine.jit import kernel
+from scheduler_advisor.engine.live.compiled import kernel
+from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.parts.fill import fill_leaf, rest_node
 from scheduler_advisor.engine.parts.net import (
     IN_LEAF,
@@ -59,7 +60,7 @@ from scheduler_advisor.engine.world import (
 
 
 @kernel
-def place_gang(
+def one_node(
     nodes: Nodes,
     buckets: Buckets,
     shadow: Shadow,
@@ -71,51 +72,54 @@ def place_gang(
     rules: Rules,
     net: Net,
     job: int,
+    own: int,
     now: int,
     stamp: int,
     guard: int,
+    plain: int,
+    rack: int,
 ) -> int:
-    """Places the whole job by the network or nothing of it: 1, 0 or -1 as `placing.place`."""
+    """All tasks on one node: the least free GPUs, then in the fullest leaf, then the lowest."""
     shape = rows.shape[job]
-    own = held.named[job] if rules.reservations != 0 else -1
-    slack, rest_slack = shadow.number[SH_SLACK], shadow.number[SH_REST_SLACK]
-    plain = 0
-    if (
-        shapes[shape, S_CPU] == 0
-        and shapes[shape, S_MEM] == 0
-        and shapes[shape, S_FLAGS] == 0
-        and rules.reservations == 0
-        and guard == 0
-    ):
-        plain = 1
-    wanted = tasks_of(shapes, shape)
-    need = net.need[shapes[shape, S_CLASS]]
-    placed = place_tasks(
-        nodes, buckets, shadow, shapes, classes, held, rows, book, rules, net, job, own, now,
-        stamp, guard, plain, need,
-    )  # fmt: skip
-    if placed == shapes[shape, S_TASKS] < wanted:
-        node = rest_node(
-            nodes, buckets, shadow, shapes, classes, held, rows, book, rules, net, job, own, now,
-            stamp, guard, need,
+    gpu, cls = shapes[shape, S_GPU], shapes[shape, S_CLASS]
+    tasks = shapes[shape, S_TASKS]
+    until = now + rows.limit[job]
+    best = -1
+    best_free = MANY
+    best_leaf = MANY
+    for at in range(classes.start[cls], classes.start[cls + 1]):
+        group = classes.groups[at]
+        if rack >= 0 and net.of_group[group, IN_RACK] != rack:
+            continue
+        around = net.free[net.of_group[group, IN_LEAF]]
+        free = next_filled(buckets, group, gpu * tasks)
+        while 0 < free <= best_free:
+            bucket = group * (rules.most + 1) + free
+            node = next_node(buckets, bucket, 0)
+            while node >= 0 and plain == 0 and tasks > room_on(
+                nodes, shadow, shapes, classes, held, rules, shape, own, now, until, stamp, guard,
+                node,
+            ):  # fmt: skip
+                node = next_node(buckets, bucket, node + 1)
+            if node >= 0:
+                if free < best_free or around < best_leaf or (around == best_leaf and node < best):
+                    best, best_free, best_leaf = node, free, around
+                break
+            free = next_filled(buckets, group, free + 1)
+    if best < 0:
+        return 0
+    placed = 0
+    for task in range(tasks):
+        placed += put(
+            nodes, buckets, shadow, shapes, classes, held, book, rules, net, shape,
+            rows.place[job], task, best, stamp, guard,
         )  # fmt: skip
-        if node >= 0:
-            placed += put(
-                nodes, buckets, shadow, shapes, classes, held, book, rules, net, shape,
-                rows.place[job], placed, node, stamp, guard,
-            )  # fmt: skip
-    if placed == wanted:
-        return 1
-    for task in range(placed):
-        move_task(
-            nodes, buckets, shapes, book, rules.most, rules.shares, rows.place[job], shape, task, 1
-        )
-    shadow.number[SH_SLACK] = slack
-    shadow.number[SH_REST_SLACK] = rest_slack
-    return 0 if placed == 0 and (guard == 0 or wanted == 1) else -1
+        if placed != task + 1:
+            break
+    return placed
 
 
-@kernel
+@dissolved
 def place_tasks(
     nodes: Nodes,
     buckets: Buckets,
@@ -206,7 +210,7 @@ def place_tasks(
 
 
 @kernel
-def one_node(
+def place_gang(
     nodes: Nodes,
     buckets: Buckets,
     shadow: Shadow,
@@ -218,48 +222,45 @@ def one_node(
     rules: Rules,
     net: Net,
     job: int,
-    own: int,
     now: int,
     stamp: int,
     guard: int,
-    plain: int,
-    rack: int,
 ) -> int:
-    """All tasks on one node: the least free GPUs, then in the fullest leaf, then the lowest."""
+    """Places the whole job by the network or nothing of it: 1, 0 or -1 as `placing.place`."""
     shape = rows.shape[job]
-    gpu, cls = shapes[shape, S_GPU], shapes[shape, S_CLASS]
-    tasks = shapes[shape, S_TASKS]
-    until = now + rows.limit[job]
-    best = -1
-    best_free = MANY
-    best_leaf = MANY
-    for at in range(classes.start[cls], classes.start[cls + 1]):
-        group = classes.groups[at]
-        if rack >= 0 and net.of_group[group, IN_RACK] != rack:
-            continue
-        around = net.free[net.of_group[group, IN_LEAF]]
-        free = next_filled(buckets, group, gpu * tasks)
-        while 0 < free <= best_free:
-            bucket = group * (rules.most + 1) + free
-            node = next_node(buckets, bucket, 0)
-            while node >= 0 and plain == 0 and tasks > room_on(
-                nodes, shadow, shapes, classes, held, rules, shape, own, now, until, stamp, guard,
-                node,
-            ):  # fmt: skip
-                node = next_node(buckets, bucket, node + 1)
-            if node >= 0:
-                if free < best_free or around < best_leaf or (around == best_leaf and node < best):
-                    best, best_free, best_leaf = node, free, around
-                break
-            free = next_filled(buckets, group, free + 1)
-    if best < 0:
-        return 0
-    placed = 0
-    for task in range(tasks):
-        placed += put(
-            nodes, buckets, shadow, shapes, classes, held, book, rules, net, shape,
-            rows.place[job], task, best, stamp, guard,
+    own = held.named[job] if rules.reservations != 0 else -1
+    slack, rest_slack = shadow.number[SH_SLACK], shadow.number[SH_REST_SLACK]
+    plain = 0
+    if (
+        shapes[shape, S_CPU] == 0
+        and shapes[shape, S_MEM] == 0
+        and shapes[shape, S_FLAGS] == 0
+        and rules.reservations == 0
+        and guard == 0
+    ):
+        plain = 1
+    wanted = tasks_of(shapes, shape)
+    need = net.need[shapes[shape, S_CLASS]]
+    placed = place_tasks(
+        nodes, buckets, shadow, shapes, classes, held, rows, book, rules, net, job, own, now,
+        stamp, guard, plain, need,
+    )  # fmt: skip
+    if placed == shapes[shape, S_TASKS] < wanted:
+        node = rest_node(
+            nodes, buckets, shadow, shapes, classes, held, rows, book, rules, net, job, own, now,
+            stamp, guard, need,
         )  # fmt: skip
-        if placed != task + 1:
-            break
-    return placed
+        if node >= 0:
+            placed += put(
+                nodes, buckets, shadow, shapes, classes, held, book, rules, net, shape,
+                rows.place[job], placed, node, stamp, guard,
+            )  # fmt: skip
+    if placed == wanted:
+        return 1
+    for task in range(placed):
+        move_task(
+            nodes, buckets, shapes, book, rules.most, rules.shares, rows.place[job], shape, task, 1
+        )
+    shadow.number[SH_SLACK] = slack
+    shadow.number[SH_REST_SLACK] = rest_slack
+    return 0 if placed == 0 and (guard == 0 or wanted == 1) else -1

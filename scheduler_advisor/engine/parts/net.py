@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from scheduler_advisor.engine.jit import kernel, leaf
+from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.parts.allreduce import PPM, STEP_COUNT, US
 from scheduler_advisor.engine.place import tasks_of
 from scheduler_advisor.engine.world import (

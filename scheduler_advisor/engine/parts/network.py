@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from scheduler_advisor.engine.jit import leaf
+from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.parts.gang import place_gang
 from scheduler_advisor.engine.parts.net import Net
 from scheduler_advisor.engine.placing import place
 from scheduler_advisor.engine.world import S_GPU, Rules, World
 
 
-@leaf
+@dissolved
 def place_in_network(
     w: World, net: Net, rules: Rules, by_network: int, job: int, now: int, stamp: int, guard: int
 ) -> int:

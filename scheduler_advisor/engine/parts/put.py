@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_advisor.engine.bits import ONE
-from scheduler_advisor.engine.jit import kernel
+from scheduler_advisor.engine.live.compiled import kernel
 from scheduler_advisor.engine.parts.net import (
     ISLAND,
     Net,

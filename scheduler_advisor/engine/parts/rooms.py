@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_advisor.engine.buckets import next_filled, next_node
 from scheduler_advisor.engine.choose import admits
-from scheduler_advisor.engine.jit import kernel, leaf
+from scheduler_advisor.engine.live.compiled import kernel, leaf
 from scheduler_advisor.engine.parts.net import (
     ANYWHERE,
     IN_LEAF,
