@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.readers.jobs import JobsRead
+from scheduler_advisor.readers.standing import as_it_stood
 
 Ints = NDArray[np.int64]
 DAY_S = 86_400
@@ -21,9 +22,10 @@ class Past:
     """One window of one cluster; times are the replay's seconds.
 
     ``wait_s``: each job's real wait, None where the history has no starts (then nothing can be
-    graded). Jobs that ran when the window began are replayed from their real start, and are not
-    judged. ``ran_s``: how long each really ran, where ``jobs.run`` is how long it would on the best
-    placement; None: the same. ``origin_s``: second 0 in Unix time.
+    graded). Jobs that ran when the window began are replayed from their real start, jobs that
+    waited then wait until it begins (see `readers.standing`); neither are judged. ``ran_s``: how
+    long each really ran, where ``jobs.run`` is how long it would on the best placement; None: the
+    same. ``origin_s``: second 0 in Unix time.
     """
 
     jobs: Jobs
@@ -89,16 +91,5 @@ def past_of(
     last = int(jobs.submit.max()) + 1 if until is None else until
     if wait is not None:
         wait = np.maximum(wait, 0).astype(np.int64)
-        early = (jobs.submit < first) & (jobs.submit + wait < first)
-        if early.any():
-            jobs, wait = _from_their_start(jobs, wait, early)
+        jobs, wait = as_it_stood(jobs, wait, first)
     return Past(jobs, cluster, wait, first, last, origin_s, name, tuple(read.remarks))
-
-
-def _from_their_start(jobs: Jobs, wait: Ints, early: NDArray[np.bool_]) -> tuple[Jobs, Ints]:
-    """What ran before the window holds its GPUs from when it really did."""
-    submit = np.where(early, jobs.submit + wait, jobs.submit)
-    eligible = np.maximum(jobs.eligible, submit)
-    order = np.argsort(submit, kind="stable")
-    moved = jobs.changed(submit=submit, eligible=eligible)
-    return moved, np.where(early, 0, wait)[order]

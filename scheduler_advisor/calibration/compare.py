@@ -79,7 +79,7 @@ class Comparison:
 
     @property
     def makespan_error(self) -> float:
-        """Relative error of first submit to last end."""
+        """Relative error of first submit to the last end of what really started in the window."""
         return abs(self.replay_makespan_s - self.real_makespan_s) / max(self.real_makespan_s, 1)
 
     @property
@@ -97,15 +97,22 @@ class Comparison:
 
 
 def compare(past: Past, outcome: Outcome) -> Comparison:
-    """The replay ``outcome`` of ``past`` beside the real starts of ``past``."""
+    """The replay ``outcome`` of ``past`` beside the real starts of ``past``.
+
+    Waits count until the window ends: who starts later waited for jobs that came later, too, and
+    those are not replayed.
+    """
     if past.wait_s is None:
         raise ValueError("no real starts: there is nothing to compare with")
     judged = past.judged & outcome.started
-    real = past.wait_s[judged].astype(float)
-    replay = (outcome.first_start - outcome.jobs.submit)[judged].astype(float)
+    submit = past.jobs.submit[judged]
+    starts = [np.minimum(start[judged], past.until)
+              for start in (past.real_start, outcome.first_start)]  # fmt: skip
+    real, replay = ((start - submit).astype(float) for start in starts)
     error = np.abs(replay - real)
     occupancy = _occupancies(past, outcome)
     first, ends = int(past.jobs.submit.min()), past.real_end
+    inside = outcome.started & (past.real_start < past.until)
     return Comparison(
         jobs=int(judged.sum()),
         never_started=int((past.judged & ~outcome.started).sum()),
@@ -114,14 +121,12 @@ def compare(past: Past, outcome: Outcome) -> Comparison:
         error_p50_s=_quantile(error, 0.5),
         error_p95_s=_quantile(error, 0.95),
         wait_rank_correlation=rank_correlation(real, replay),
-        start_rank_correlation=rank_correlation(
-            past.real_start[judged].astype(float), outcome.first_start[judged].astype(float)
-        ),
+        start_rank_correlation=rank_correlation(starts[0].astype(float), starts[1].astype(float)),
         occupancy_rms=float(np.sqrt(np.mean((occupancy[0] - occupancy[1]) ** 2))),
         real_occupancy=tuple(np.round(occupancy[0], 4).tolist()),
         replay_occupancy=tuple(np.round(occupancy[1], 4).tolist()),
-        real_makespan_s=int(ends.max()) - first,
-        replay_makespan_s=int(outcome.end[outcome.started].max(initial=first)) - first,
+        real_makespan_s=int(ends[inside].max(initial=first)) - first,
+        replay_makespan_s=int(outcome.end[inside].max(initial=first)) - first,
         classes=tuple(_classes(past, judged, real, replay)),
         score=_mean(np.abs(np.log((replay + TINY_S) / (real + TINY_S)))),
         real_blocked_gpu_hours=_blocked(past, outcome, past.real_start, ends),

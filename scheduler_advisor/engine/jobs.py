@@ -48,6 +48,7 @@ NAMED = (
     "features",
     "reservation",
     "topology",
+    "stood_on",
 )
 
 
@@ -59,7 +60,9 @@ class Named:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, values: Sequence[str] | None, size: int) -> Named:
+    def of(cls, values: Sequence[str] | Named | None, size: int) -> Named:
+        if isinstance(values, Named):
+            return values
         if values is None:
             return cls(np.zeros(size, np.int64), ("",))
         names, codes = np.unique(np.asarray(values, dtype=str), return_inverse=True)
@@ -82,7 +85,9 @@ class Jobs:
     means that the shape follows from `gpus` and the nodes. `gpu_milli` above 0: each task takes
     that many thousandths of one GPU instead. `cpu_milli` and `mem_mib` are per task (the rest
     takes its share, rounded up). `gpu_models`, `partitions` and `features` hold alternatives
-    separated by "|" (a feature list is a conjunction, separated by "&").
+    separated by "|" (a feature list is a conjunction, separated by "&"). A job with `stood_on`
+    starts there first, a node for each task, where they have room; the drivers of a plan, of gangs
+    that start one by one, and the plain one place it as any other.
     """
 
     job_id: tuple[str, ...] | NDArray[np.str_]
@@ -120,6 +125,7 @@ class Jobs:
     features: Named
     reservation: Named
     topology: Named
+    stood_on: Named  # "|"-separated, one for each task: where it ran when the replay begins
     parent_of: Ints  # pairs (child, parent): the child becomes eligible when the parent has ended
     raised_limits: int = 0  # how many limits lay below the run time and were raised to it
 
@@ -147,9 +153,7 @@ class Jobs:
         """The same jobs with some columns replaced, checked and put in order again."""
         kept = {name: getattr(self, name) for name in ("job_id", "submit", "eligible", "run")}
         kept |= {name: getattr(self, name) for name in ("limit", "gpus", *DEFAULTS)}
-        for name in NAMED:
-            column = getattr(self, name)
-            kept[name] = np.asarray(column.names)[column.codes]
+        kept |= {name: getattr(self, name) for name in NAMED}
         return Jobs.build(**(kept | {"parent_of": self.parent_of} | columns))
 
     @property

@@ -15,6 +15,7 @@ from scheduler_advisor.engine.place import (
 )
 from scheduler_advisor.engine.scored import GPU_BITS, GPU_MASK, choose_scored
 from scheduler_advisor.engine.shadow import SH_REST_SLACK, SH_SLACK, cost_of
+from scheduler_advisor.engine.stood import put_back, stood
 from scheduler_advisor.engine.world import (
     BEST_FIT,
     CONSOLIDATE,
@@ -217,6 +218,10 @@ def place(
     """Places the whole job or nothing of it: 1 placed; 0 it does not fit, nor will it when less
     is free; -1 it does not fit this way, though with other choices it might have."""
     shape = rows.shape[job]
+    if stood(rows, book, job, guard) and put_back(
+        nodes, buckets, shapes, rows, book, rules, job
+    ) == 1:  # fmt: skip
+        return 1
     one = shapes[shape, S_TASKS] == 1 and shapes[shape, S_REST_GPU] == 0
     if one and shapes[shape, S_PLAIN] != 0 and guard == 0 and rules.placement != RANDOM:
         rule = BEST_FIT if rules.placement == CONSOLIDATE else rules.placement

@@ -29,6 +29,7 @@ from scheduler_advisor.engine.ranks import empty_ranks
 from scheduler_advisor.engine.scoring import model_bits, score_table, typical_of, typical_table
 from scheduler_advisor.engine.shadow import SHADOW_NUMBERS
 from scheduler_advisor.engine.shape_table import hopeless_shapes, shape_table
+from scheduler_advisor.engine.stood import before_of
 from scheduler_advisor.engine.world import (
     ALL_GPU,
     ALL_MEM,
@@ -137,6 +138,7 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         book=Book(
             node=np.zeros(int(places[-1]), np.int64),
             gpu=np.zeros(int(places[-1]) if rules.shares else 1, np.int64),
+            before=before_of(jobs, cluster, places),
         ),
         held=held,
         limits=limits,

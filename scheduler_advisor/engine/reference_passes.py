@@ -16,6 +16,7 @@ from scheduler_advisor.engine.reference_world import (
     Need,
     Space,
     place,
+    put_back,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def try_start(world: World, job: Job, safe: Guarding | None = None) -> bool:
     """Starts the job if its tasks fit now."""
     if not world.headroom_left(job):
         return False
-    placed = place(job, world.usable(job, world.now), world.policy, safe=safe)
+    spaces = world.usable(job, world.now)
+    placed = put_back(job, spaces) if job.before and safe is None else None
+    placed = placed or place(job, spaces, world.policy, safe=safe)
     if placed is None:
         return False
     world.start(job, placed)

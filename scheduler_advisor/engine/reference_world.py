@@ -115,6 +115,7 @@ class Job:
     since: list[int] = field(default_factory=list)
     scoring: Scoring | None = None
     network: Network | None = None
+    before: list[int] = field(default_factory=list)  # where it ran when the replay begins
 
     @property
     def gpus(self) -> int:
@@ -171,6 +172,21 @@ def place(
     return placed
 
 
+def put_back(job: Job, spaces: Spaces) -> Placed | None:
+    """The nodes on which the job ran when the replay began, asked for once; None: no room."""
+    before, job.before = job.before, []
+    if len(before) != len(job.needs):
+        return None
+    placed: Placed = []
+    for node, need in zip(before, job.needs, strict=True):
+        if node not in spaces or not spaces[node].fits(need):
+            for other, held in placed:
+                spaces[other].add(held, +1)
+            return None
+        placed.append((node, spaces[node].take(need)))
+    return placed
+
+
 def gpu_for(job: Job, spaces: Spaces, node: int, need: Need) -> int | None:
     """The GPU for a share where the placement rule settles it."""
     return None if job.scoring is None else job.scoring.best(spaces[node], node, need)[1]
@@ -221,6 +237,10 @@ def jobs_of(jobs: Jobs, cluster: Cluster, policy: Policy, keys: list[tuple[int, 
                 int(jobs.limit[index]),
                 allowed_nodes(jobs, cluster, index),
                 left=int(jobs.run[index]),
+                before=[
+                    cluster.index.get(name, -1)
+                    for name in filter(None, jobs.stood_on[index].split("|"))
+                ],
             )
         )
     # It needs what this module tells of jobs and nodes.

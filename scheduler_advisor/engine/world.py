@@ -96,10 +96,12 @@ class Runs(NamedTuple):
 
 
 class Book(NamedTuple):
-    """The node of each task; a share's GPU or the bits of whole GPUs where GPUs are shared."""
+    """The node of each task; a share's GPU or the bits of whole GPUs where GPUs are shared; the
+    node on which it ran when the replay begins (-1: none; no entries where no job did)."""
 
     node: Any
     gpu: Any
+    before: Any
 
 
 class Held(NamedTuple):

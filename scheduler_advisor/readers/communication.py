@@ -24,17 +24,14 @@ from numpy.typing import NDArray
 
 from analytics.counters import gained
 from scheduler_advisor.engine.cluster import Cluster
-from scheduler_advisor.engine.parts.allreduce import Path, allreduce_s, slowdown_ppm, spread_of
-from scheduler_advisor.engine.parts.levels import tree_of
-from scheduler_advisor.engine.parts.places import islands_of, narrowed_links
+from scheduler_advisor.engine.parts.allreduce import slowdown_ppm
 from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.readers.lies import Lies
 
 LOOK_BACK = timedelta(days=180)
 EACH = 2  # runs on either side, at least
 SHORTEST_S = 600  # start-up noise decides below ten minutes
 MOST = 0.9
-ISLAND, LEAF = 0, 2  # steps of the table of links
-MIB = 1 << 20
 
 # One row = one run on several GPUs that ended in the span, with the nodes it held.
 _RUNS = """
@@ -163,7 +160,7 @@ def read_communication(
     rows = facts.query(_RUNS, (cluster, cluster, since, until)).to_pylist()
     links = _by_run(facts.query(_LINKS, (cluster, since, until)))
     net = _by_run(facts.query(_NETWORK, (cluster, since, until, cluster, cluster)))
-    lies = _Lies(fleet, policy)
+    lies = Lies(fleet, policy)
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         row["excess"] = lies.excess(row["nodes"], row["held"])
@@ -186,7 +183,7 @@ def _fraction(
     runs: Sequence[dict[str, Any]],
     links: Mapping[str, dict[str, Any]],
     net: Mapping[str, dict[str, Any]],
-    lies: _Lies,
+    lies: Lies,
 ) -> tuple[float | None, Origin, int]:
     named = [row for row in runs if row["name"]]
     if (found := from_repeats(named)) is not None:
@@ -222,72 +219,3 @@ def from_repeats(runs: Iterable[Mapping[str, Any]]) -> float | None:
         return 0.0
     room = median(row["excess"] for row in loose) - ratio * tightest
     return min(MOST, (ratio - 1) / room) if room > 0 else None
-
-
-class _Lies:
-    """How gangs lay in the fleet, in the terms of the all-reduce model."""
-
-    def __init__(self, fleet: Cluster, policy: Policy) -> None:
-        self._fleet, self._tree = fleet, tree_of(fleet)
-        self._islands = islands_of(fleet).tolist()
-        self._links = {model: narrowed_links(model, policy) for model in set(fleet.gpu_model)}
-        self._message = float(policy.topology.message_mib * MIB)
-
-    def excess(self, nodes: Sequence[str], held: Sequence[int]) -> float | None:
-        """t(placement) / t(best) - 1; None where a node is not known."""
-        known = self._fleet.index
-        if any(node not in known for node in nodes):
-            return None
-        pairs = [(known[node], int(gpus)) for node, gpus in zip(nodes, held, strict=True) if gpus]
-        if not pairs:
-            return None
-        here, best = self._allreduce(pairs), self._best(pairs)
-        return max(0.0, here / best - 1) if best > 0 else 0.0
-
-    def busy(
-        self,
-        nodes: Sequence[str],
-        link: Mapping[str, Any] | None,
-        net: Mapping[str, Any] | None,
-    ) -> float | None:
-        """The share of time in which its links, or its adapters, sent at their line rate."""
-        model = next((self._model(node) for node in nodes if node in self._fleet.index), None)
-        if model is None:
-            return None
-        rates = self._links[model].gb_s
-        told: list[float] = []
-        if link is not None and link["link"] is not None:
-            told.append(link["link"] / (rates[ISLAND] * 1e9))
-        if len(nodes) > 1 and net is not None and net["net"] is not None:
-            told.append(net["net"] / (rates[LEAF] * 1e9))
-        if not told:
-            return None
-        active: float | None = None if link is None else link["active"]
-        return min(max(told), 1.0 if active is None else max(0.0, 1.0 - active))
-
-    def _model(self, node: str) -> str:
-        return self._fleet.gpu_model[self._fleet.index[node]]
-
-    def _allreduce(self, pairs: Sequence[tuple[int, int]]) -> float:
-        links = self._links[self._fleet.gpu_model[pairs[0][0]]]
-        paths: list[Path] = []
-        for node, gpus in pairs:
-            size = self._islands[node] or gpus
-            where = int(self._tree.spine[node]), int(self._tree.leaf[node]), node
-            paths += [(*where, at, min(size, gpus - at * size)) for at in range(-(-gpus // size))]
-        return allreduce_s(spread_of(paths), links, self._message)
-
-    def _best(self, pairs: Sequence[tuple[int, int]]) -> float:
-        """The same GPUs on as few nodes like the first as hold them, in as few leaves as can be."""
-        total = sum(gpus for _, gpus in pairs)
-        model = self._fleet.gpu_model[pairs[0][0]]
-        alike = [node for node, name in enumerate(self._fleet.gpu_model) if name == model]
-        each = min(max(int(self._fleet.gpus[node]) for node in alike), total)
-        sizes = Counter(int(self._tree.leaf[node]) for node in alike)
-        alike.sort(key=lambda one: (-sizes[int(self._tree.leaf[one])], self._tree.leaf[one], one))
-        full = [node for node in alike if int(self._fleet.gpus[node]) >= each]
-        count = -(-total // each)
-        if count > len(full):
-            return self._allreduce(pairs)
-        filled = [(node, each) for node in full[: count - 1]]
-        return self._allreduce([*filled, (full[count - 1], total - each * (count - 1))])

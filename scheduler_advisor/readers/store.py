@@ -20,6 +20,7 @@ from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.readers.communication import Measured, read_communication
 from scheduler_advisor.readers.errors import ReaderError
 from scheduler_advisor.readers.jobs import JobsRead
+from scheduler_advisor.readers.standing import as_it_stood, on_their_nodes
 
 Ints = NDArray[np.int64]
 
@@ -44,11 +45,12 @@ WITH shape AS (
   GROUP BY run_id),
 run AS (
   SELECT job_id, min(submit_at) AS submit_at, min(start_at) AS first_start_at,
+    min(eligible_at) AS eligible_at,
     count(start_at) AS attempts, arg_max(r, coalesce(start_at, submit_at)) AS last
   FROM job_run AS r WHERE cluster = ? GROUP BY job_id)
 SELECT run.job_id, epoch(run.submit_at)::BIGINT AS submit,
   epoch(run.first_start_at)::BIGINT AS start,
-  epoch(greatest(coalesce(last.eligible_at, run.submit_at), run.submit_at))::BIGINT AS eligible,
+  epoch(greatest(coalesce(run.eligible_at, run.submit_at), run.submit_at))::BIGINT AS eligible,
   (epoch(coalesce(last.end_at, last.last_known_at)) - epoch(last.start_at))::BIGINT
     - coalesce(last.suspended_s, 0) AS run,
   last.end_at IS NULL AND last.start_at IS NOT NULL AS open, run.attempts,
@@ -82,6 +84,13 @@ _STATES = """
 SELECT node, epoch(since)::BIGINT AS since, epoch(until)::BIGINT AS until, state FROM node_state
 WHERE cluster = ? AND since < ? AND (until IS NULL OR until > ?) ORDER BY node, since
 """
+# One row = what a job that began before the window, and ran into it, held on one node.
+_STOOD = """
+SELECT r.job_id, a.node, sum(a.gpus)::BIGINT AS gpus FROM job_run r
+JOIN allocation a ON a.cluster = r.cluster AND a.run_id = r.run_id
+WHERE r.cluster = $1 AND r.start_at < $2 AND coalesce(r.end_at, r.last_known_at, $2) > $2
+GROUP BY r.job_id, a.node ORDER BY r.job_id, a.node
+"""
 _FAILURES = ("down", "failed")
 
 
@@ -99,10 +108,11 @@ def read_history(
 ) -> History:
     """What ran in ``[since, until)`` on ``cluster``, as jobs, on the nodes as they were at the end.
 
-    Jobs that ran already when the window began come with it, from their own submit. An open run
-    counts until it was last known. Nodes that were down or drained are so in the replay too. With
-    ``network``, a policy in which the network matters, gangs have the communication fractions that
-    the store shows, and the run times that they would have had where they lie best.
+    Jobs that ran already when the window began come with it, from their real start and on their
+    nodes; jobs that waited then wait until it begins. An open run counts until it was last known.
+    Nodes that were down or drained are so in the replay too. With ``network``, a policy in which
+    the network matters, gangs have the communication fractions that the store shows, and the run
+    times that they would have had where they lie best.
     Raises ReaderError where the store holds no jobs or no nodes for it.
     """
     params = (cluster, cluster, cluster, until, until, since)
@@ -113,12 +123,21 @@ def read_history(
             "see `unstrand doctor` for what the store covers"
         )
     origin = int(min(pc.min(table.column("submit")).as_py(), since.timestamp()))
-    read = _jobs(table, origin)
     fleet = _cluster(facts, cluster, since, until, origin)
+    stood = facts.query(_STOOD, (cluster, since))
+    read = _as_it_stood(_jobs(table, origin), stood, int(since.timestamp()) - origin)
     if network is not None and by_network(network):
         read = _communicating(read, read_communication(facts, cluster, until, fleet, network),
                               network)  # fmt: skip
     return History(read=read, cluster=fleet, origin_s=origin)
+
+
+def _as_it_stood(read: JobsRead, stood: pa.Table, since: int) -> JobsRead:
+    assert read.observed_wait_s is not None  # a store has starts
+    waits = np.maximum(read.observed_wait_s, 0)
+    jobs, waits = as_it_stood(read.jobs, waits, since)
+    held = list(zip(*(stood.column(at).to_pylist() for at in range(3)), strict=True))
+    return replace(read, jobs=on_their_nodes(jobs, since, held), observed_wait_s=waits)
 
 
 def _communicating(read: JobsRead, known: Measured, network: Policy) -> JobsRead:

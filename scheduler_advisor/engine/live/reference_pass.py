@@ -10,7 +10,7 @@ from scheduler_advisor.engine.live.reference_victims import make_room
 from scheduler_advisor.engine.live.settings import Entitlement, Reach, Reclaim
 from scheduler_advisor.engine.policy import Backfill, Order, Preemption
 from scheduler_advisor.engine.reference_passes import Guard, Shadow
-from scheduler_advisor.engine.reference_world import Held, Job, Placed, Space, place
+from scheduler_advisor.engine.reference_world import Held, Job, Placed, Space, place, put_back
 
 if TYPE_CHECKING:
     from scheduler_advisor.engine.live.reference import LiveWorld
@@ -162,7 +162,9 @@ def _start(world: LiveWorld, this: Pass, job: Job) -> bool:
         if not shadow.room_for(world, job):
             return False
         guard = Guard(world, shadow, {})
-    placed = place(job, world.usable(job, world.now), world.policy, safe=guard)
+    spaces = world.usable(job, world.now)
+    placed = put_back(job, spaces) if job.before and guard is None else None
+    placed = placed or place(job, spaces, world.policy, safe=guard)
     if placed is None:
         return False
     world.start(job, placed)

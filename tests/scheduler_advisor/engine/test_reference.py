@@ -189,6 +189,27 @@ def test_equal_nodes(data):
 
 @MANY
 @given(st.data())
+def test_jobs_that_ran_before_have_their_own_nodes_again(data):
+    jobs, cluster = data.draw(jobs_of(rich=False)), data.draw(nodes_of(rich=False))
+    nodes = st.lists(st.sampled_from([*cluster.names, "gone"]), max_size=3).map("|".join)
+    stood = data.draw(st.lists(nodes, min_size=len(jobs), max_size=len(jobs)))
+    same(jobs.changed(stood_on=stood), cluster, data.draw(policies(IN_ORDER)))
+
+
+def test_a_job_that_ran_before_is_not_moved_to_the_fullest_node():
+    jobs = Jobs.build(
+        submit=[0, 0, 5], run=[9, 9, 2], gpus=[1, 1, 4], stood_on=["n00000", "n00001", ""]
+    )
+    policy = Policy(backfill=Backfill.EASY)
+    assert simulate(jobs, Cluster.uniform(2, 4), policy).start.tolist() == [0, 0, 9]
+    apart = jobs.changed(stood_on=["", "", ""])
+    assert simulate(apart, Cluster.uniform(2, 4), policy).start.tolist() == [0, 0, 5]
+    fewer = Cluster.uniform(1, 4)  # its node is gone: it goes where there is room
+    assert simulate(jobs, fewer, policy).start.tolist() == [0, 0, 9]
+
+
+@MANY
+@given(st.data())
 def test_cpu_memory_models_features_gangs_and_exclusive_jobs(data):
     same(data.draw(jobs_of(rich=True)), data.draw(nodes_of(rich=True)), data.draw(policies()))
 
