@@ -14,6 +14,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -22,8 +23,6 @@ from unstrand.errors import OutputError
 
 Row = Mapping[str, Any]
 _MONEY = ("cost", "amount")
-_WIDE = 10_000
-"""Characters of a line where nobody looks through a window."""
 _WORD = 20
 """Characters of a word in a text that stay on one line, such as a time to the second."""
 _TERMINAL_ROWS = 200
@@ -118,51 +117,74 @@ def _parquet(rows: Sequence[Row]) -> bytes:
 def _drawn(rows: Sequence[Row], total: Row | None, notes: Sequence[str], *, looked_at: bool) -> str:
     # A column that says nothing in any row only makes the others harder to read.
     columns = [name for name in _columns(rows) if any(_says(row.get(name)) for row in rows)]
-    table = _headed(columns, rows, total, looked_at=looked_at)
     shown = len(rows) if not looked_at else _TERMINAL_ROWS
-    for row in _in_cents(rows, total)[:shown]:
-        table.add_row(*(_told(name, row.get(name)) for name in columns))
+    cells = [
+        [_told(name, row.get(name)) for name in columns] for row in _in_cents(rows, total)[:shown]
+    ]
     if total is not None and rows:
-        table.add_section()
-        cells = [_told(name, total.get(name)) if name in total else "" for name in columns]
-        table.add_row(*([cells[0] or "total", *cells[1:]]), style="bold")
-    text = io.StringIO()
-    # A figure cut short is a wrong figure: a terminal that is too narrow folds the lines instead.
-    least = sum((column.min_width or 0) + 2 for column in table.columns)
-    width = max(least, Console().width) if looked_at else _WIDE
-    console = Console(file=text, force_terminal=looked_at, markup=False, width=width)
-    console.print(table if rows else "no rows")
+        last = [_told(name, total.get(name)) if name in total else "" for name in columns]
+        cells.append([last[0] or "total", *last[1:]])
+    below = list(notes)
     if len(rows) > shown:
         more = f"{len(rows) - shown:,} more rows: --out FILE, --format csv or a pipe has them all"
-        console.print(more, highlight=False, soft_wrap=True)
-    for note in notes:
-        console.print(note, highlight=False, soft_wrap=True)
-    return text.getvalue()
+        below.insert(0, more)
+    right = [_is_right(name, rows) for name in columns]
+    if not rows:
+        table = "no rows\n"
+    elif looked_at:
+        table = _for_terminal(columns, cells, right, total=total is not None)
+    else:
+        table = _aligned([[_heading(name) for name in columns], *cells], right)
+    return "".join([table, *(f"{line}\n" for line in below)])
 
 
-def _headed(
-    columns: Sequence[str], rows: Sequence[Row], total: Row | None, *, looked_at: bool
-) -> Table:
-    """The table without its rows: figures and names never wrap, long texts do; on a terminal
-    headings have a word a line."""
+def _is_right(name: str, rows: Sequence[Row]) -> bool:
+    """Whether a column is of figures, which stand to the right."""
+    return _is_money(name) or all(isinstance(row.get(name), (int, float, NoneType)) for row in rows)
+
+
+def _aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Plain text in columns, two spaces apart, a line for each line however long it is."""
+    flat = [[" ".join(cell.split("\n")) for cell in line] for line in lines]
+    widths = [max(cell_len(line[at]) for line in flat) for at in range(len(right))]
+    text = []
+    for line in flat:
+        padded = [
+            " " * (width - cell_len(cell)) + cell if to_right
+            else cell + " " * (width - cell_len(cell))
+            for cell, width, to_right in zip(line, widths, right, strict=True)
+        ]  # fmt: skip
+        text.append("  ".join(padded).rstrip() + "\n")
+    return "".join(text)
+
+
+def _for_terminal(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool], *, total: bool
+) -> str:
+    """A table as wide as the terminal: figures and names never wrap, long texts do, headings have
+    a word a line. A figure cut short is a wrong figure: too narrow a terminal folds lines."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        values = [row.get(name) for row in rows]
-        right = _is_money(name) or all(isinstance(v, (int, float, NoneType)) for v in values)
-        short = right or name == columns[0]
-        cells = [_told(name, value) for value in [*values, (total or {}).get(name)]]
+    for at, name in enumerate(columns):
+        short = right[at] or at == 0
         words = _heading(name).split()
+        texts = [line[at] for line in cells]
         if not short:
-            cells = [word[:_WORD] for cell in cells for word in cell.split()]
+            texts = [word[:_WORD] for text in texts for word in text.split()]
         table.add_column(
-            ("\n" if looked_at else " ").join(words),
-            justify="right" if right else "left",
+            "\n".join(words),
+            justify="right" if right[at] else "left",
             vertical="bottom",
             no_wrap=short,
             overflow="fold",
-            min_width=max(len(cell) for cell in [*cells, *words]),
+            min_width=max(cell_len(text) for text in [*texts, *words]),
         )
-    return table
+    for number, line in enumerate(cells, 1):
+        table.add_row(*line, style="bold" if total and number == len(cells) else None)
+    least = sum((column.min_width or 0) + 2 for column in table.columns)
+    text = io.StringIO()
+    width = max(least, Console().width)
+    Console(file=text, force_terminal=True, markup=False, highlight=False, width=width).print(table)
+    return text.getvalue()
 
 
 def _in_cents(rows: Sequence[Row], total: Row | None) -> Sequence[Row]:
@@ -174,7 +196,8 @@ def _in_cents(rows: Sequence[Row], total: Row | None) -> Sequence[Row]:
         if values and sum(values) == Decimal(str((total or {})[name] or 0)):
             cents = shown_parts([Fraction(value) for value in values], Decimal("0.01"))
             for row, amount in zip(shown, cents, strict=True):
-                row[name] = row[name] if row.get(name) is None else amount
+                if row.get(name) is not None:
+                    row[name] = amount
     return shown
 
 

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from analytics.ledger.settings import LedgerSettings
 from collector.store import Work
 
@@ -36,9 +40,10 @@ class DemandProfile:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-_HISTORY = """
-SELECT gpus, cpus, mem_mib FROM (SELECT run_id, max(gpus) AS gpus, max(cpus) AS cpus, max(mem_mib)
-AS mem_mib
+_HISTORY = """-- what a job asked for per GPU of it, rounded down
+SELECT CAST(cpus AS BIGINT) * 1000 // gpus AS cpu_milli, mem_mib // gpus AS mem_mib
+FROM (
+  SELECT run_id, max(gpus) AS gpus, max(cpus) AS cpus, max(mem_mib) AS mem_mib
   FROM job_run WHERE cluster = ? AND start_at >= ? AND start_at < ? AND gpus > 0 GROUP BY run_id)"""
 
 
@@ -47,12 +52,12 @@ def demand_profile(
 ) -> DemandProfile:
     """The profile that decides the rows of ``day`` (its midnight, UTC)."""
     since = day - timedelta(days=settings.demand_days)
-    rows = work.rows(_HISTORY, [cluster, since, day])
-    cpus = sorted(1000 * r["cpus"] // r["gpus"] for r in rows if r["cpus"] is not None)
-    mems = sorted(r["mem_mib"] // r["gpus"] for r in rows if r["mem_mib"] is not None)
+    history = work.query(_HISTORY, [cluster, since, day])
+    jobs = history.num_rows
+    cpus, mems = _ordered(history["cpu_milli"]), _ordered(history["mem_mib"])
     own = Demand(settings.demand_cpu_milli_per_gpu, settings.demand_mem_mib_per_gpu)
-    if len(rows) < settings.demand_min_jobs:
-        cpus, mems = [], []
+    if jobs < settings.demand_min_jobs:
+        cpus, mems = cpus[:0], mems[:0]
 
     def at(quantile: float) -> Demand:
         return Demand(
@@ -62,7 +67,7 @@ def demand_profile(
 
     return DemandProfile(
         day,
-        len(rows),
+        jobs,
         settings.demand_quantile,
         at(settings.demand_quantile),
         at(settings.demand_low),
@@ -70,8 +75,13 @@ def demand_profile(
     )
 
 
-def _nearest_rank(ordered: list[int], quantile: float) -> int | None:
+def _ordered(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    known = column.drop_null().to_numpy()
+    return np.sort(known.astype(np.int64, copy=False))
+
+
+def _nearest_rank(ordered: npt.NDArray[np.int64], quantile: float) -> int | None:
     """The smallest value with at least this share of values at or below it."""
-    if not ordered:
+    if not len(ordered):
         return None
-    return ordered[max(ceil(quantile * len(ordered)) - 1, 0)]
+    return int(ordered[max(ceil(quantile * len(ordered)) - 1, 0)])

@@ -9,9 +9,11 @@ needs more GPUs on one node than this node had free was waiting.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -117,7 +119,7 @@ def breakers(work: Work, window: Window, cluster: str | None = None) -> BreakerR
     waiters = _Waiters(work.rows(_WAITERS, span))
     tally = _Tally(window.zone)
     for stretch in work.rows(_STRETCHES, span):
-        tally.add(stretch, _hurt_spans(stretch, waiters.during(stretch)))
+        tally.add(stretch, waiters.during(stretch))
     who = {(run["cluster"], run["run_id"]): run for run in work.rows(_RUNS, [cluster])}
     return tally.report(who)
 
@@ -126,44 +128,45 @@ _Span = tuple[datetime, datetime]
 
 
 class _Waiters:
-    """Waiting jobs by the days they waited on, so that a stretch looks at few of them."""
+    """When jobs waited that a node of some kind could hold only when emptier.
+
+    Nodes of a kind (cluster, GPUs, free GPUs, queues) share one answer, which is made once.
+    """
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self._days: dict[tuple[str, date], list[dict[str, Any]]] = defaultdict(list)
-        for row in rows:
-            for day in _days(row["since"], row["until"]):
-                self._days[row["cluster"], day].append(row)
+        self._rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in sorted(rows, key=itemgetter("since", "until")):
+            self._rows[row["cluster"]].append(row)
+        self._waits: dict[tuple[Any, ...], list[_Span]] = {}
 
-    def during(self, stretch: dict[str, Any]) -> list[dict[str, Any]]:
-        """Those that waited on a day of the stretch, each once."""
-        found: dict[int, dict[str, Any]] = {}
-        for day in _days(stretch["since"], stretch["until"]):
-            for row in self._days.get((stretch["cluster"], day), ()):
-                found[id(row)] = row
-        return list(found.values())
+    def during(self, stretch: dict[str, Any]) -> list[_Span]:
+        """The parts of the stretch in which such a job waited, in order, none touching another."""
+        queues = tuple(stretch["queues"] or ())
+        kind = (stretch["cluster"], stretch["total"], stretch["free"], queues)
+        if kind not in self._waits:
+            self._waits[kind] = self._of(*kind)
+        waits, found = self._waits[kind], []
+        at = max(bisect_right(waits, stretch["since"], key=itemgetter(0)) - 1, 0)
+        while at < len(waits) and waits[at][0] < stretch["until"]:
+            since, until = max(waits[at][0], stretch["since"]), min(waits[at][1], stretch["until"])
+            if since < until:
+                found.append((since, until))
+            at += 1
+        return found
 
-
-def _days(since: datetime, until: datetime) -> list[date]:
-    count = (until.date() - since.date()).days + 1
-    return [since.date() + timedelta(days=number) for number in range(count)]
-
-
-def _hurt_spans(stretch: dict[str, Any], waiters: list[dict[str, Any]]) -> list[_Span]:
-    """When, in the stretch, a job waited that this node could hold only when emptier."""
-    wanted = sorted(
-        (max(w["since"], stretch["since"]), min(w["until"], stretch["until"]))
-        for w in waiters
-        if stretch["free"] < w["per_node"] <= stretch["total"]
-        and w["since"] < stretch["until"]
-        and w["until"] > stretch["since"]
-        and (w["queue"] is None or not stretch["queues"] or w["queue"] in stretch["queues"])
-    )
-    spans: list[_Span] = []
-    for start, stop in wanted:
-        begin = max(start, spans[-1][1]) if spans else start
-        if stop > begin:
-            spans.append((begin, stop))
-    return spans
+    def _of(self, cluster: str, total: int, free: float, queues: tuple[str, ...]) -> list[_Span]:
+        waits: list[_Span] = []
+        for row in self._rows[cluster]:
+            if not free < row["per_node"] <= total:
+                continue
+            if row["queue"] is not None and queues and row["queue"] not in queues:
+                continue
+            since, until = row["since"], row["until"]
+            if waits and since <= waits[-1][1]:
+                waits[-1] = (waits[-1][0], max(until, waits[-1][1]))
+            else:
+                waits.append((since, until))
+        return waits
 
 
 class _Tally:

@@ -133,3 +133,9 @@ def test_a_pipe_gets_every_row(capsys):
     told = capsys.readouterr().out
     assert "j1234" in told
     assert "more rows" not in told
+
+
+def test_a_rate_that_no_row_has_is_not_put_into_rows(capsys):
+    total = {"gpu_hours": 1.0, "used_gpu_hour_cost": None}
+    print_document({"rows": [{"job": "j1", "gpu_hours": 1.0}], "total": total}, Format.TABLE)
+    assert capsys.readouterr().out.splitlines()[1:] == ["j1           1.0", "total        1.0"]

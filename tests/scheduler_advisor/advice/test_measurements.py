@@ -129,6 +129,18 @@ def test_a_job_that_fits_beside_the_small_ones_is_not_hurt(lab, store):
     assert measured(lab, store, breakers).hurt_gpu_hours == 0
 
 
+def test_hours_in_which_several_big_jobs_wait_hurt_once_and_gaps_between_them_do_not(lab, store):
+    lab.node("n1")
+    lab.node("n2")
+    lab.run("a", start=0, end=20, gpus=1, measured=False)
+    for job, submit, start in (("x", 2, 5), ("y", 4, 8), ("z", 12, 14)):
+        lab.run(job, submit=submit, start=start, end=start + 1, gpus=8, node="n2", measured=False)
+    report = measured(lab, store, breakers)
+    # 7 GPUs free; somebody waits from 2 to 8 and from 12 to 14.
+    assert report.hurt_gpu_hours == pytest.approx(7 * 8)
+    assert len(report.hurt) == 2
+
+
 def test_checkpoints_come_from_marks_and_are_unknown_without(lab, store):
     lab.node()
     lab.run("1", start=0, end=10, gpus=2, name="marked", measured=False)
