@@ -45,7 +45,7 @@ class Progress:
         """Stopped after `elapsed` seconds, of which `worked` were work: what the last checkpoint
         kept is done, the rest of it lost; see preemption.mode."""
         done, saved = self._done(worked)
-        self.overhead += elapsed - done
+        self.overhead += worked - done + min(elapsed, self.restoring)
         if mode is Stop.SCRATCH:
             self.lost += done + self.run - self.left
             self.left = self.run

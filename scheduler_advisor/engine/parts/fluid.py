@@ -232,10 +232,14 @@ class Fluid(Room):
 
     def _expire(self) -> None:
         for job in list(self.queue) if self.services else ():
-            until = self._wanted_until(job)
-            if until is not None and until <= self.now:
+            if self.not_wanted(job):
                 self.dequeue(job)
                 self.expired[job] = True
+
+    def not_wanted(self, job: int) -> bool:
+        """Is it a replica that nobody wants any more?"""
+        until = self._wanted_until(job)
+        return until is not None and until <= self.now
 
     # The queue
 

@@ -85,6 +85,7 @@ def houses_of(fluid: Fluid) -> list[House]:
         nodes = {piece.node for piece in runner.pieces}
         whole = runner.ask.gpus > 0 or runner.ask.rest > 0
         may = bool(fluid.jobs.preemptible[job]) or fluid.jobs.checkpoint_every[job] > 0
+        may = may and not fluid.told_to_leave(job)
         # A gang that must stay within a domain, or one task to a node, moves as one or not at all.
         free_to_go = len(nodes) == 1 or not (runner.ask.need or runner.ask.distinct)
         believed = max(runner.end, runner.started + int(fluid.jobs.limit[job]))

@@ -68,7 +68,7 @@ def grow(fluid: Fluid) -> None:
     added: dict[int, list[Piece]] = {}
     while able := next_to_grow(spans):
         for job in able:
-            one = replace(fluid.running[job].ask, tasks=1, rest=0)
+            one = _one_more(fluid, job, added.get(job, []))
             waiting = sum(len(piece.gpus) for more in added.values() for piece in more)
             pieces = None
             if fluid.may_grow(job, one.gpus, waiting):
@@ -81,6 +81,21 @@ def grow(fluid: Fluid) -> None:
             break
     for job, more in added.items():
         _grown(fluid, job, more)
+
+
+def _one_more(fluid: Fluid, job: int, added: list[Piece]) -> Ask:
+    """One more task of the running job, where it may lie beside the others."""
+    runner, tree = fluid.running[job], fluid.tree
+    ask = runner.ask
+    used = {piece.node for piece in (*runner.pieces, *added)}
+    nodes = [node for node in ask.nodes if not (ask.distinct and node in used)]
+    of = {"leaf": tree.leaf, "spine": tree.spine, "block": tree.rack}.get(ask.need)
+    if of is not None:
+        inside = {int(of[node]) for node in used}
+        nodes = [node for node in nodes if int(of[node]) in inside]
+    elif ask.need:
+        nodes = [node for node in nodes if node in used]
+    return replace(ask, tasks=1, rest=0, nodes=tuple(nodes))
 
 
 def _grown(fluid: Fluid, job: int, more: list[Piece]) -> None:
@@ -104,12 +119,13 @@ def _resized(fluid: Fluid, job: int, pieces: list[Piece]) -> None:
 
 
 def _spans(fluid: Fluid) -> dict[int, Span]:
-    """Running elastic jobs that were not resized lately."""
+    """Running elastic jobs that stay, and were not resized lately."""
     every = fluid.policy.elastic.every_s
     spans = {}
     for job, runner in sorted(fluid.running.items()):
         least, most = least_tasks(fluid, runner.ask), most_tasks(fluid, runner.ask)
         due = fluid.now - runner.resized_at >= every and runner.until is None
+        due = due and not fluid.told_to_leave(job)
         if due and least < most:
             spans[job] = Span(runner.tasks, least, most)
     return spans

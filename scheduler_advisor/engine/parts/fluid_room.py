@@ -67,6 +67,10 @@ class Room:
             or total < self.cluster.headroom_gpus * WHOLE
         )
 
+    def told_to_leave(self, job: int) -> bool:
+        """Whether its room is promised to somebody: it goes from where it is, as it is."""
+        return self._stops is not None and job in self._stops.claim_of
+
     def held_by(self, job: int) -> int:
         """Thousandths of GPUs that the running job holds."""
         return self.speeds.held_in_all(self.running[job])
@@ -79,7 +83,7 @@ class Room:
         """The running job is off the floor and off the counts, in thought."""
         held = self.held_by(job)
         lift(self.floor, self.running[job].pieces, job)
-        self._lifted += held
+        self._lifted += self._up_milli(self.running[job])
         self.queues.holds(job, held, -1, self.now)
 
     def put_back(self, job: int) -> None:
@@ -87,7 +91,7 @@ class Room:
         held, runner = self.held_by(job), self.running[job]
         for piece in runner.pieces:
             retake(self.floor, piece, job, runner.ask.latency)
-        self._lifted -= held
+        self._lifted -= self._up_milli(runner)
         self.queues.holds(job, held, 1, self.now)
 
     def would_fit(self, job: int) -> list[Piece] | None:

@@ -302,6 +302,9 @@ class Stops:
             if not over:
                 fluid.enqueue(other)
         fluid.queues.holds(job, fluid.queues.size[job], -1, fluid.now)
+        if fluid.not_wanted(job):  # a replica whose time went by while others left for it
+            fluid.expired[job] = True
+            return
         pieces = [
             take_whole(fluid.floor, one.node, job, len(one.gpus), one.cpu, one.mem)
             for one in claim.pieces

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,10 @@ from scheduler_advisor.engine import Backfill, Cluster, Jobs, Outage, OutageKind
 from scheduler_advisor.engine.parts import fluid_run
 from scheduler_advisor.engine.parts.reference_fluid import SecondBySecond
 from scheduler_advisor.engine.shapes import fitted
+
+sys.path.insert(0, str(Path(__file__).with_name("telling")))
+from telling_queues import Tree
+from telling_world import World
 
 
 @pytest.fixture
@@ -100,3 +107,65 @@ def both():
         return outcome
 
     return replay
+
+
+@pytest.fixture
+def told():
+    """Replays by the plain driver and by the slow telling: what became of every job is equal. Jobs
+    that can never run are left out of both."""
+
+    def replay(jobs, cluster, policy):
+        jobs = fitted(jobs, int(cluster.gpus.max()))
+        outcome = fluid_run.simulate_fluid(jobs, cluster, policy)
+        if (outcome.state == 2).any():
+            kept = jobs.take(np.flatnonzero(outcome.state != 2))
+            return replay(kept, cluster, policy) if len(kept) else outcome
+        world = World(Tree(jobs, cluster, policy), jobs, cluster, policy)
+        world.run(int(outcome.last_instant) + 40)
+        for at, slow in enumerate(world.jobs):
+            found = _of_driver(outcome, at)
+            for key, value in _of_telling(slow).items():
+                assert found[key] == value, (at, key, found[key], value, policy, cluster)
+        span = outcome.last_instant - outcome.first_instant
+        total = outcome.held_gpu_s + outcome.holding_gpu_s + outcome.free_gpu_s + outcome.down_gpu_s
+        assert total == pytest.approx(cluster.total_gpus * span, abs=1e-6)
+        return outcome
+
+    return replay
+
+
+def _of_driver(outcome, at):
+    ran = outcome.starts[at] > 0
+    return {
+        "starts": outcome.starts[at],
+        "first": outcome.first_start[at] if ran else None,
+        "last": outcome.start[at] if ran else None,
+        "end": outcome.end[at] if ran else None,
+        "nodes": outcome.nodes(at).tolist() if ran else [],
+        "done": outcome.state[at] == 0,
+        "stops": outcome.preemptions[at],
+        "by": 0 if outcome.room_by is None else outcome.room_by[at],
+        "moves": outcome.migrations[at],
+        "resizes": outcome.resizes[at],
+        "lost": outcome.lost_s[at],
+        "overhead": outcome.overhead_s[at],
+        "left": outcome.left_s[at],
+    }
+
+
+def _of_telling(slow):
+    return {
+        "starts": len(slow.starts),
+        "first": slow.starts[0] if slow.starts else None,
+        "last": slow.starts[-1] if slow.starts else None,
+        "end": slow.end if slow.starts else None,
+        "nodes": slow.nodes,
+        "done": slow.state == "over",
+        "stops": slow.stops,
+        "by": slow.by,
+        "moves": slow.moves,
+        "resizes": slow.resizes,
+        "lost": slow.lost,
+        "overhead": slow.overhead,
+        "left": slow.todo,
+    }

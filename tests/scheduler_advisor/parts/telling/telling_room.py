@@ -1,0 +1,162 @@
+"""What jobs ask for, what lies where, and where a job would go, for the slow telling."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import log2
+
+from telling_jobs import Piece
+
+GPU = 1000
+KIB = 1 << 20
+PPM = 1_000_000
+
+
+class Room:
+    """Questions that are answered anew whenever they are asked."""
+
+    def kib_of(self, at):
+        return max(1, self.tree.size[at] * self.policy.eviction.gib_per_gpu * KIB // GPU)
+
+    def reading(self, at):
+        part = self.policy.eviction
+        return -(-self.kib_of(at) // (part.storage_gib_s * KIB)) if part.gib_per_gpu else 0
+
+    def tasks(self, at):
+        """(GPUs, CPU) of each task, the smaller last one included."""
+        jobs = self.table
+        per, cpu, rest = (
+            int(jobs.gpus_per_task[at]),
+            int(jobs.cpu_milli[at]),
+            int(jobs.rest_gpus[at]),
+        )
+        found = [(per, cpu)] * int(jobs.tasks[at])
+        return found + ([(rest, -(-cpu * rest // per))] if rest else [])
+
+    def bends(self, at):
+        jobs = self.table
+        asked, fixed = int(jobs.tasks[at]), int(jobs.rest_gpus[at]) > 0
+        least, most = int(jobs.min_tasks[at]), int(jobs.max_tasks[at])
+        low = min(least, asked) if least and not fixed else asked
+        return low, max(most, asked) if most and not fixed else asked
+
+    def may_stop(self, at):
+        return self.policy.eviction.eligible == "all" or bool(self.table.preemptible[at])
+
+    def serves_until(self, at):
+        jobs = self.table
+        return int(jobs.submit[at] + jobs.run[at]) if jobs.service[at] else None
+
+    def key(self, at):
+        jobs = self.table
+        first = {
+            "priority": -int(jobs.priority[at]),
+            "sjf-limit": int(jobs.limit[at]),
+            "sjf-true": int(jobs.run[at]),
+            "largest-first": -self.tree.size[at],
+        }.get(str(self.policy.order), 0)
+        return first, int(jobs.submit[at]), at
+
+    def believed(self, job):
+        """Seconds that an attempt from now is believed to last."""
+        return max(int(self.table.limit[job.at]), job.reads + job.whole)
+
+    def goes_until(self, job):
+        """When the attempt is believed to end, as it goes now."""
+        until = self.serves_until(job.at)
+        seconds = job.left / self.speed(job)
+        ends = self.now + job.pause - (-seconds.numerator // seconds.denominator)
+        return max(ends if until is None else until, job.began + int(self.table.limit[job.at]))
+
+    def speed(self, job, count=None):
+        """1 at the size asked for; in millionths."""
+        count = len(job.pieces) if count is None else count
+        asked = int(self.table.tasks[job.at])
+        if self.table.rest_gpus[job.at] or count == asked:
+            return Fraction(1)
+        ratio = count / asked
+        keeps = self.policy.elastic.efficiency_milli / 1000
+        return Fraction(max(1, int(ratio * keeps ** log2(ratio) * PPM + 0.5)), PPM)
+
+    # What lies where
+
+    def running(self):
+        """Jobs that run or leave, in the order of their starts."""
+        found = [job for job in self.jobs if job.state in ("runs", "writes")]
+        return sorted(found, key=lambda job: (job.began, job.at))
+
+    def lying(self):
+        """All pieces that take room."""
+        for job in self.jobs:
+            if job.state in ("runs", "writes", "gone"):
+                yield from job.pieces
+        for job, claim in self.claims.items():
+            yield from self.beyond(job, claim)
+
+    def beyond(self, job, claim):
+        """What is kept for a job over what those hold who leave for it."""
+        pieces, leaving, _ = claim
+        for node in {piece.node for piece in pieces}:
+            gpus = sum(piece.gpus for piece in pieces if piece.node == node)
+            cpu = sum(piece.cpu for piece in pieces if piece.node == node)
+            for other in leaving:
+                gpus -= sum(piece.gpus for piece in other.pieces if piece.node == node)
+                cpu -= sum(piece.cpu for piece in other.pieces if piece.node == node)
+            yield Piece(node, max(0, gpus), max(0, cpu))
+
+    def room(self, gone=()):
+        """node -> [GPUs, CPU] free on nodes that are up; jobs of `gone` are away in thought."""
+        room = {
+            node: [int(self.cluster.gpus[node]), int(self.cluster.cpu_milli[node])]
+            for node in self.nodes
+            if not self.down[node]
+        }
+        away = {id(piece) for job in gone for piece in job.pieces}
+        for piece in self.lying():
+            if id(piece) not in away and piece.node in room:
+                room[piece.node][0] -= piece.gpus
+                room[piece.node][1] -= piece.cpu
+        return room
+
+    def free(self, gone=()):
+        return sum(gpus for gpus, _ in self.room(gone).values()) * GPU
+
+    def held(self, job):
+        return sum(piece.gpus for piece in job.pieces) * GPU
+
+    def count(self, gone=()):
+        """Tells the queues who holds what and who waits."""
+        self.tree.holders = [
+            (job.at, self.held(job)) for job in self.running() if job not in gone
+        ] + [(job.at, self.tree.size[job.at]) for job in self.claims]
+        self.tree.waiting = [job.at for job in self.queue]
+
+    def find(self, at, room, tasks, promise=None, used=()):
+        """Pieces for the tasks, one after the other, or None; `room` and `promise` are changed."""
+        apart, found = bool(self.table.distinct_nodes[at]), []
+        for gpus, cpu in tasks:
+            taken = {*used, *(piece.node for piece in found)} if apart else ()
+            able = [
+                node
+                for node, (have, cores) in room.items()
+                if have >= gpus and cores >= cpu and node not in taken
+                and (promise is None or promise.keeps(node, gpus, cpu))
+            ]  # fmt: skip
+            if not able:
+                for piece in found:
+                    self.give(room, promise, piece, 1)
+                return None
+            rule = str(self.policy.placement)
+            sign = {"first-fit": 0, "best-fit": 1, "worst-fit": -1}[rule]
+            node = min(able, key=lambda one: (sign * room[one][0], one))
+            found.append(Piece(node, gpus, cpu))
+            self.give(room, promise, found[-1], -1)
+        return found
+
+    @staticmethod
+    def give(room, promise, piece, sign):
+        room[piece.node][0] += sign * piece.gpus
+        room[piece.node][1] += sign * piece.cpu
+        if promise is not None and piece.node in promise.room:
+            promise.room[piece.node][0] += sign * piece.gpus
+            promise.room[piece.node][1] += sign * piece.cpu

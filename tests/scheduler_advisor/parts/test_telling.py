@@ -1,0 +1,264 @@
+"""Moves, consolidation, resizing and services beside quotas, EASY and preemption: the plain driver
+starts, stops, moves and resizes every job at the second and on the nodes that a second telling
+does, which shares no code with it (`telling/`). What that found stands below by hand."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler_advisor.engine import (
+    Cluster,
+    Jobs,
+    Limit,
+    Outage,
+    OutageKind,
+    Policy,
+    Scope,
+    simulate,
+)
+
+PROVE = os.environ.get("UNSTRAND_PROVE") == "1"
+SEEDS = st.integers(0, 1_000_000)
+MANY = settings(
+    max_examples=5000 if PROVE else 120,
+    deadline=None,
+    derandomize=not PROVE,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+SOON = 3580  # so that a clock hour turns while jobs run
+
+
+def cluster_of(draw, timed):
+    nodes = int(draw.integers(1, 7))
+    away = [
+        Outage(
+            f"n{int(draw.integers(nodes)):05d}",
+            SOON + int(at),
+            SOON + int(at + draw.integers(1, 30)),
+            OutageKind.FAIL if draw.random() < 0.5 else OutageKind.DRAIN,
+        )
+        for at in draw.integers(0, 60, 0 if timed else int(draw.integers(0, 3)))
+    ]
+    limits = [Limit(Scope(str(draw.choice(list(Scope)))), max_gpus=int(draw.choice([4, 8])))]
+    return Cluster.build(
+        gpus=draw.choice([2, 4, 4], nodes).tolist(),
+        cpu_milli=draw.choice([4, 100], nodes).tolist(),
+        outages=tuple(away),
+        limits=tuple(limits if draw.random() < 0.2 else ()),
+        headroom_gpus=int(draw.choice([0, 0, 0, 1])),
+    )
+
+
+def workload(draw, elastic):
+    count = int(draw.integers(2, 16))
+    run = draw.integers(1, 25, count)
+    gpus = draw.choice([1, 2, 3, 4, 5, 6, 8, 12], count)
+    tasks = np.maximum(gpus // 4, 1)
+    bends = (draw.random(count) < (0.6 if elastic else 0)) & (gpus % tasks == 0)
+    bends &= gpus // tasks <= 4
+    parents = [(count - 1, 0)] if draw.random() < 0.3 else []
+    return Jobs.build(
+        submit=SOON + draw.integers(0, 30, count),
+        run=run,
+        limit=run + draw.choice([0, 0, 5, 12], count),
+        gpus=gpus,
+        tasks=np.where(bends, tasks, 0),
+        gpus_per_task=np.where(bends, gpus // tasks, 0),
+        min_tasks=np.where(bends, np.maximum(tasks - 2, 1), 0),
+        max_tasks=np.where(bends, tasks + 2, 0),
+        cpu_milli=draw.choice([0, 0, 1, 2], count),
+        distinct_nodes=draw.choice([0, 0, 0, 1], count),
+        priority=draw.integers(0, 3, count),
+        preemptible=draw.choice([0, 1, 1], count),
+        checkpoint_every=draw.choice([0, 3], count),
+        checkpoint_cost=draw.choice([0, 1], count),
+        restore_cost=draw.choice([0, 2], count),
+        service=(draw.random(count) < (0.3 if draw.random() < 0.3 else 0)).astype(np.int64),
+        team=draw.choice(["a", "b", "c"], count).tolist(),
+        user=draw.choice(["x", "y"], count).tolist(),
+        account=draw.choice(["m", "n"], count).tolist(),
+        parent_of=parents,
+    )
+
+
+def policy_of(draw, timed, elastic):
+    reclaim = str(draw.choice(["none", "loose", "strict"]))
+    values = {
+        "placement": str(draw.choice(["best-fit", "first-fit", "worst-fit"])),
+        "backfill": str(draw.choice(["none", "greedy", "easy", "easy"])),
+        "backfill.depth": int(draw.choice([0, 0, 1, 3])),
+        "backfill.max_limit_s": int(draw.choice([0, 0, 9])),
+        "order": str(draw.choice(["fifo", "priority", "sjf-limit", "fair-share", "drf"])),
+        "fairshare.entitlement": str(draw.choice(["weight", "guarantee", "two-step"])),
+        "fairshare.half_life_s": int(draw.choice([0, 0, 20])),
+        "fairshare.period_s": int(draw.choice([1, 7])),
+        "preemption": str(draw.choice(["none", "priority", "priority"])),
+        "preemption.reach": "queue" if reclaim != "none" else "cluster",
+        "preemption.eligible": str(draw.choice(["all", "flagged"])),
+        "preemption.victims": str(draw.choice(["lowest-priority", "youngest", "least-lost"])),
+        "preemption.mode": str(draw.choice(["requeue", "scratch", "checkpoint"])),
+        "preemption.min_run_s": int(draw.choice([0, 0, 3])),
+        "preemption.max_per_job": int(draw.choice([0, 0, 1])),
+        "preemption.max_per_hour": int(draw.choice([0, 0, 2])),
+        "preemption.max_team_gpus_per_hour": int(draw.choice([0, 0, 4])),
+        "preemption.grace_s": int(draw.choice([1, 4])) if timed else 0,
+        "quota.reclaim": reclaim,
+        "quota.reclaim_to": str(draw.choice(["guarantee", "two-step"])),
+        "quota.strict": str(draw.random() < 0.2),
+        "defrag": str(draw.choice(["none", "pending", "pending", "threshold", "hours"])),
+        "defrag.hours": "1",
+        "defrag.threshold": 0.2,
+        "defrag.moves": int(draw.integers(1, 5)),
+        "defrag.every_s": int(draw.choice([0, 0, 5])),
+        "defrag.min_gain": 0.1,
+    }
+    if timed and draw.random() < 0.5:
+        values |= {"preemption.gib_per_gpu": 2, "preemption.storage_gib_s": 3}
+    if elastic:
+        values |= {
+            "elastic": "resize",
+            "elastic.resize_s": int(draw.choice([0, 2])),
+            "elastic.every_s": int(draw.choice([0, 3])),
+        }
+    for queue in ("a", "b", "c"):
+        if queue == "a" or draw.random() < 0.6:
+            guarantee = int(draw.integers(1, 7))
+            values[f"quota.queues.{queue}.guarantee"] = guarantee
+            values[f"quota.queues.{queue}.weight"] = int(draw.integers(0, 3))
+            if draw.random() < 0.3:
+                values[f"quota.queues.{queue}.maximum"] = guarantee + 4
+            if draw.random() < 0.3:
+                values[f"quota.queues.{queue}.lend"] = int(draw.integers(0, 2))
+            if queue != "c" and draw.random() < 0.2:
+                values[f"quota.queues.{queue}.parent"] = "above"
+    return Policy().with_values(values)
+
+
+@MANY
+@given(SEEDS, st.booleans(), st.booleans())
+def test_parts_beside_quotas_and_preemption_second_by_second(told, seed, timed, elastic):
+    draw = np.random.default_rng(seed)
+    cluster = cluster_of(draw, timed)
+    elastic = elastic and cluster.headroom_gpus == 0
+    told(workload(draw, elastic), cluster, policy_of(draw, timed, elastic))
+
+
+# By hand: what the telling found
+
+
+def by_rank(**keys):
+    values = {key.replace("__", "."): value for key, value in keys.items()}
+    return Policy().with_values({"order": "priority", "preemption": "priority", **values})
+
+
+def test_a_grown_job_that_is_stopped_has_lost_work_and_no_negative_overhead():
+    """On four GPUs it does 40 s of its work in 10 s; nothing of it was written or read."""
+    jobs = Jobs.build(
+        submit=[0, 10], run=[100, 5], gpus=[1, 4], tasks=[1, 1], gpus_per_task=[1, 4],
+        min_tasks=[1, 0], max_tasks=[4, 0], priority=[0, 1], preemptible=[1, 0],
+    )  # fmt: skip
+    policy = by_rank(elastic="resize", elastic__resize_s=0, elastic__every_s=0)
+    policy = policy.with_values({"elastic.efficiency_milli": 1000})
+    outcome = simulate(jobs, Cluster.uniform(1, 4), policy)
+    assert outcome.lost_s.tolist() == [40, 0]
+    assert outcome.overhead_s.tolist() == [0, 0]
+    assert outcome.end.tolist() == [15 + 25, 15]
+
+
+def test_a_move_is_no_overhead_of_the_attempt_that_it_interrupts():
+    """A pause of 30 s for the move is counted as paused; stopped at 3,700 s, 3,670 s are lost."""
+    jobs = Jobs.build(
+        submit=[0, 0, 3700], run=[9000, 9000, 5], gpus=[2, 2, 8], priority=[0, 0, 1],
+        preemptible=[1, 1, 0], checkpoint_cost=[10, 10, 0], restore_cost=[20, 20, 0],
+    )  # fmt: skip
+    policy = by_rank(placement="worst-fit", defrag="hours", defrag__hours="1")
+    outcome = simulate(jobs, Cluster.uniform(2, 4), policy)
+    assert outcome.migrations.tolist() == [1, 0, 0]
+    assert outcome.lost_s.tolist() == [3670, 3700, 0]
+    assert outcome.overhead_s.tolist() == [0, 0, 0]
+    assert outcome.paused_gpu_s == 2 * 30
+
+
+def test_a_job_with_one_task_per_node_does_not_grow_onto_its_own_node():
+    jobs = Jobs.build(
+        submit=[0], run=[100], gpus=[1], tasks=[1], gpus_per_task=[1], min_tasks=[1],
+        max_tasks=[4], distinct_nodes=[1],
+    )  # fmt: skip
+    policy = Policy().with_values({"elastic": "resize", "elastic.resize_s": 0})
+    policy = policy.with_values({"elastic.every_s": 0})
+    outcome = simulate(jobs, Cluster.uniform(2, 4), policy)
+    assert outcome.nodes(0).tolist() == [0, 1]
+
+
+def test_an_elastic_job_grows_only_within_the_leaf_that_it_requires():
+    jobs = Jobs.build(
+        submit=[0], run=[100], gpus=[1], tasks=[1], gpus_per_task=[1], min_tasks=[1],
+        max_tasks=[6], topology=["required:leaf"],
+    )  # fmt: skip
+    policy = Policy().with_values({"elastic": "resize", "placement": "topology"})
+    policy = policy.with_values({"elastic.resize_s": 0, "elastic.every_s": 0})
+    three = Cluster.build(gpus=[2, 4, 2], leaf=["x", "y", "x"])
+    outcome = simulate(jobs, three, policy)
+    assert sorted(outcome.nodes(0).tolist()) == [0, 0, 2, 2]
+
+
+def test_who_is_told_to_leave_gives_no_gpus_to_a_third():
+    """The first job's four GPUs are promised to the second; the third waits for the second."""
+    jobs = Jobs.build(
+        submit=[0, 10, 15], run=[100, 50, 5], gpus=[4, 4, 1], tasks=[4, 1, 1],
+        gpus_per_task=[1, 4, 1], min_tasks=[1, 0, 0], max_tasks=[4, 0, 0], priority=[0, 1, 1],
+        preemptible=[1, 0, 0],
+    )  # fmt: skip
+    policy = by_rank(elastic="resize", elastic__every_s=0, preemption__grace_s=20)
+    outcome = simulate(jobs, Cluster.uniform(1, 4), policy)
+    assert outcome.start.tolist()[1:] == [30, 80]
+    assert outcome.resizes[0] == 0 or outcome.first_start[0] == 0
+    assert outcome.preemptions.tolist() == [1, 0, 0]
+
+
+def test_who_is_told_to_leave_is_not_moved_before_it_goes():
+    """At 3,600 s a pass of moves would empty the first node, but its job goes at 3,610 s."""
+    jobs = Jobs.build(
+        submit=[0, 0, 3590], run=[9000, 9000, 50], gpus=[2, 2, 3], priority=[0, 2, 1],
+        preemptible=[1, 0, 0],
+    )  # fmt: skip
+    policy = by_rank(
+        placement="worst-fit", preemption__grace_s=20, defrag="hours", defrag__hours="1"
+    )
+    outcome = simulate(jobs, Cluster.uniform(2, 4), policy)
+    assert outcome.preemptions.tolist() == [1, 0, 0]
+    assert outcome.start[2] == 3610
+    assert outcome.migrations.tolist() == [0, 0, 0]
+
+
+def test_stopping_a_job_on_a_drained_node_frees_nothing():
+    """Two GPUs are free and one must stay so: the third job waits for the second to end. The first
+    lies on a node that takes nobody, and is left alone."""
+    jobs = Jobs.build(
+        submit=[0, 0, 10], run=[200, 100, 20], gpus=[2, 2, 2], priority=[0, 0, 1],
+        preemptible=[1, 0, 0],
+    )  # fmt: skip
+    two = Cluster.build(
+        gpus=[2, 4],
+        headroom_gpus=1,
+        outages=(Outage("n00000", 5, 300, OutageKind.DRAIN),),
+    )
+    for defrag in ("threshold", "pending"):
+        outcome = simulate(jobs, two, by_rank(defrag=defrag))
+        assert outcome.preemptions.tolist() == [0, 0, 0]
+        assert outcome.start.tolist() == [0, 0, 100]
+
+
+def test_a_replica_whose_time_goes_by_while_others_leave_for_it_never_starts():
+    jobs = Jobs.build(
+        submit=[0, 10], run=[100, 15], gpus=[4, 4], priority=[0, 1], preemptible=[1, 0],
+        service=[0, 1],
+    )  # fmt: skip
+    outcome = simulate(jobs, Cluster.uniform(1, 4), by_rank(preemption__grace_s=20))
+    assert outcome.starts.tolist() == [2, 0]
+    assert outcome.start[0] == 30
+    assert outcome.short_replica_min == 15 / 60
