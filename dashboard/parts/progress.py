@@ -25,11 +25,11 @@ def page_runs(page: Page) -> Runs:
 
 def watched(page: Page, run: Run, key: str) -> None:
     """Progress of a run that works, drawn twice a second; the rest of the page stays."""
-    words = page.words
+    words, answered = page.words, run.result is not None
 
     @st.fragment(run_every=REDRAWN_EVERY_S)
     def progress() -> None:
-        if run.state is not RunState.RUNNING:
+        if run.state is not RunState.RUNNING or answered != (run.result is not None):
             st.rerun()
         st.progress(min(run.share, 1.0), text=stage_text(run, words))
         hint = waiting_text(run, words)

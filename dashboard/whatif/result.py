@@ -17,6 +17,7 @@ from dashboard.parts.downloads import downloads
 from dashboard.parts.html import Column, heading, show, table
 from dashboard.template import draw
 from dashboard.words import Words
+from scheduler_advisor.running.run import RunState
 from scheduler_advisor.whatif.proposals import proposals, save_proposal
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ COUNTS = ("preemptions", "not_started")
 
 
 def result_shown(page: Page, run: Run) -> None:
-    """Everything that a finished run says."""
+    """Everything that a run says; the boundary fills while it goes on."""
     result, words = run.result, page.words
     assert result is not None
     answer(_sentence(result, words), page, None, None)
@@ -41,7 +42,8 @@ def result_shown(page: Page, run: Run) -> None:
         draw(_daily(result, words), key="whatif_daily", height=250)
         show(heading(words("whatif.boundary"), words("whatif.boundary_hint")))
         show(_boundary(result, words))
-    _save(page, run, result)
+    if run.state is RunState.DONE:
+        _save(page, run, result)
 
 
 def _sentence(result: dict[str, Any], words: Words) -> str:

@@ -35,7 +35,8 @@ _UNCOUNTED = 0.5  # of a stage that does not say how much it has to do
 @dataclass(slots=True)
 class Run:
     """``kind``: whatif or advice. ``done`` of ``total`` steps of the ``stage``; total 0 = unknown.
-    ``part`` of ``parts``: clusters that go through all stages one after another."""
+    ``part`` of ``parts``: clusters that go through all stages one after another. ``result`` may
+    stand before the end (`answer`): then more of it is to come."""
 
     run_id: str
     kind: str
@@ -52,12 +53,18 @@ class Run:
     error: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
+    answered: threading.Event = field(default_factory=threading.Event)
 
     def tell(self, stage: str, done: int = 0, total: int = 0) -> None:
         """It has come this far; CancelledError where somebody has asked it to stop."""
         self.stage, self.done, self.total = stage, done, total
         if self.stop.is_set():
             raise CancelledError("cancelled")
+
+    def answer(self, result: dict[str, Any]) -> None:
+        """What was asked for is known; the work goes on with what belongs to it."""
+        self.result = result
+        self.answered.set()
 
     @property
     def share(self) -> float:

@@ -114,8 +114,9 @@ class Runs:
 
     def _done(self, run: Run, doing: Doing) -> dict[str, Any]:
         try:
-            run.result = doing(run, self._working())
+            run.answer(doing(run, self._working()))
             run.state = RunState.DONE
+            assert run.result is not None
             return run.result
         except CancelledError:
             run.state = RunState.CANCELLED
@@ -128,7 +129,10 @@ class Runs:
             run.error, run.state = f"{type(error).__name__}: {error}", RunState.FAILED
             raise
         finally:
+            if run.state is not RunState.DONE:
+                run.result = None
             self._note(run)
+            run.answered.set()  # nothing more is to be waited for
             run.over.set()
 
     def _note(self, run: Run) -> None:

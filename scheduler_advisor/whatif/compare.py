@@ -13,7 +13,7 @@ from scheduler_advisor.search.bench import Bench, Trial
 from scheduler_advisor.search.candidate import Weekly, harmed
 from scheduler_advisor.search.effects import Effects
 
-LOADS = (0.7, 1.3)
+LOADS = (1.3, 0.7)  # the longest replays first, so that no process is left over with one
 FIGURES = (
     ("mean_wait_s", False), ("p95_wait_s", False), ("urgent_p95_s", False), ("big_p95_s", False),
     ("slowdown", False), ("fairness", True), ("goodput", True), ("blast_gpus", False),
@@ -24,7 +24,7 @@ SAME = 0.01  # a hundredth is no difference
 
 
 def trials(base: Trial, candidate: Trial) -> list[Trial]:
-    """Today, the candidate, and both under less and more load: the boundary."""
+    """Today and the candidate first, then both under more and less load: the boundary."""
     found = [base, candidate]
     for load in LOADS:
         found.append(Trial(base.policy, World(load=load)))
@@ -36,7 +36,10 @@ def trials(base: Trial, candidate: Trial) -> list[Trial]:
 def side_by_side(
     bench: Bench, base: Trial, candidate: Trial, known: dict[Trial, Effects], grade: Grade
 ) -> dict[str, Any]:
-    """Everything that the page and the API show; waits in s, amounts a week."""
+    """Everything that the page and the API show; waits in s, amounts a week.
+
+    ``known``: at least ``base`` and ``candidate``; the boundary has the loads that are known.
+    """
     today, after = known[base], known[candidate]
     size = min(len(today.blocked), len(after.blocked))
     daily = today.lost_capacity[:size] - after.lost_capacity[:size]
@@ -89,6 +92,8 @@ def _boundary(base: Trial, candidate: Trial, known: dict[Trial, Effects]) -> lis
         before = base if load == 1.0 else Trial(base.policy, World(load=load))
         world = replace(candidate.world, load=candidate.world.load * load)
         after = candidate if load == 1.0 else Trial(candidate.policy, world)
+        if before not in known or after not in known:
+            continue
         won = known[before].lost_capacity.mean() - known[after].lost_capacity.mean()
         rows.append({"load": load, "gpu_hours": round(float(won) * 7, 1),
                      "mean_wait_s": [round(known[before].mean_wait_s),

@@ -76,6 +76,8 @@ def _result(run: Run, crew: Crew, runs: Runs, wish: Wish) -> dict[str, Any]:
         known[trial] = effects
         _known.keep_trial(key, trial, effects)
         run.tell("replay", len(known), len(wanted))
+        if run.result is None and base in known and candidate in known:
+            run.answer(side_by_side(bench, base, candidate, known, found.grade))
     return side_by_side(bench, base, candidate, known, found.grade)
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from collector.store import Work
 from scheduler_advisor.errors import AdvisorError
+from scheduler_advisor.running.run import RunState
 from scheduler_advisor.running.runs import runs_of
 from scheduler_advisor.window import Window
 from unstrand.api.query import ClusterQuery, WindowQuery, asked_window
@@ -87,7 +88,7 @@ def keep(request: Request, run_id: str, wish: ProposalWish) -> dict[str, Any]:
     from scheduler_advisor.whatif.proposals import save_proposal
 
     run, service = run_named(request, run_id, "whatif"), service_of(request)
-    if run.result is None:
+    if run.state is not RunState.DONE or run.result is None:
         raise RequestRefusedError(
             "the what-if is not done", where=f"/whatif/{run_id}", remedy="wait for it to be done",
             status=409,

@@ -66,6 +66,7 @@ def test_today_and_a_candidate_stand_side_by_side(site, crowd):
     assert [row["load"] for row in result["boundary"]] == [0.7, 1.0, 1.3]
     assert len(result["daily"]["today"]) == 14
     assert 'kind = "none"' in result["policy"]
+    assert run.answered.is_set()
     again = finished(start_whatif(crowd, WINDOW, "c", Wish(values=(("backfill", "none"),))))
     assert again.result == result
     with site.work() as work:
@@ -73,6 +74,24 @@ def test_today_and_a_candidate_stand_side_by_side(site, crowd):
                              result=result, ts=T0)  # fmt: skip
         [kept] = proposals(work, "c")
     assert (kept["proposal_id"], kept["result"]["grade"]) == (name, result["grade"])
+
+
+def test_the_answer_comes_before_other_loads_and_is_taken_back_with_the_run(
+    site, crowd, monkeypatch
+):
+    seen, tell = [], Run.tell
+
+    def told(run, stage, done=0, total=0):
+        seen.append((done, run.result and [row["load"] for row in run.result["boundary"]]))
+        if stage == "replay" and done == 4:
+            run.stop.set()
+        tell(run, stage, done, total)
+
+    monkeypatch.setattr(Run, "tell", told)
+    run = finished(start_whatif(crowd, WINDOW, "c", Wish(values=(("placement", "first-fit"),))))
+    assert {tuple(loads) for _, loads in seen if loads} == {(1.0,)}
+    assert run.state is RunState.CANCELLED
+    assert run.result is None
 
 
 def test_a_wish_that_makes_no_sense_is_refused_in_words(site, crowd):
