@@ -41,7 +41,8 @@ class Spans:
 class Measured:
     """Per part: measured us, active ppm x us, measured us beyond what the part can hold, us in
     which it is suspected to hang, untouched memory in ppm x us, and us of the suspected in which a
-    GPU has no process while others of its gang have."""
+    GPU has no process while others of its gang have. ``spare``: rows (hash of the node, slot, us,
+    untouched us) of each device's memory while its samples name no run."""
 
     time: Array
     active: Array
@@ -50,6 +51,7 @@ class Measured:
     untouched: Array
     no_process: Array
     seen: Seen
+    spare: Array
 
 
 @dataclass(slots=True)
@@ -68,30 +70,40 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which samples: of a cluster, over ``[since, until)``; those of a broken GPU say nothing."""
+    """Which samples: of a cluster, over the slots between ``bounds``; those of a broken GPU say
+    nothing."""
 
     work: Work
     cluster: str
-    since: int
-    until: int
+    bounds: Array
     settings: LedgerSettings
     broken: list[tuple[int, Breakage]]
     """Hash of the GPU's name, and when it was broken."""
+
+    @property
+    def since(self) -> int:
+        """Begin of the first slot."""
+        return int(self.bounds[0])
+
+    @property
+    def until(self) -> int:
+        """End of the last slot."""
+        return int(self.bounds[-1])
 
 
 def measured(source: Source, spans: Spans, most: Array, gang: Array) -> Measured:
     """What the samples say of each part; ``most`` = what a part can hold, ``gang`` = a number that
     parts of one run in one slice share."""
     sums, seen = np.zeros((6, most.shape[0]), np.int64), Seen()
-    if spans.table.shape[0]:
-        rows = _read(source, spans.table, seen, ordered=False)
-        if rows is None:
-            rows = _read(source, spans.table, seen, ordered=True)
-        if rows is not None and rows.shape[0]:
-            _suspect_absent(rows, gang)
-            m.add_up(rows[np.lexsort((rows[:, 1], rows[:, 0]))], most, sums)
+    read = _read(source, spans.table, seen, ordered=False)
+    if read is None:
+        read = _read(source, spans.table, seen, ordered=True)
+    rows, spare = read or (np.zeros((0, d.OUT_COLUMNS), np.int64), np.zeros((0, 4), np.int64))
+    if rows.shape[0]:
+        _suspect_absent(rows, gang)
+        m.add_up(rows[np.lexsort((rows[:, 1], rows[:, 0]))], most, sums)
     time, active, over, hang, untouched, absent = sums
-    return Measured(time, active, over, hang, untouched, absent, seen)
+    return Measured(time, active, over, hang, untouched, absent, seen, spare)
 
 
 def _suspect_absent(rows: Array, gang: Array) -> None:
@@ -134,23 +146,16 @@ def _silenced(batch: d.Batch, broken: list[tuple[int, Breakage]]) -> d.Batch:
     return batch._replace(util=util, since=since)
 
 
-def _read(source: Source, spans: Array, seen: Seen, *, ordered: bool) -> Array | None:
-    """Rows of `kernel.measure`; None = a device's samples are not in order of time. ``seen`` is
-    filled in."""
-    index = np.zeros(1 << (2 * spans.shape[0]).bit_length(), np.int64)
-    d.index_spans(spans, index)
-    settings = source.settings
-    floors = (settings.hang_occupied_ratio, settings.hang_sm_ratio, settings.hang_link_bytes_per_s)
-    tables = m.Tables(
-        spans, index, *_room(np.zeros((0, d.DEVICE_COLUMNS), np.int64), 1 << 12),
-        np.empty((2 * spans.shape[0] + 4096, d.OUT_COLUMNS), np.int64),
-        np.array(floors, np.float64),
-        np.zeros((source.until - source.since) // HOUR_US, np.int64),
-    )  # fmt: skip
+def _read(source: Source, spans: Array, seen: Seen, *, ordered: bool) -> tuple[Array, Array] | None:
+    """Rows of `kernel.measure`, and of memory that no run is named for; None = a device's samples
+    are not in order of time. ``seen`` is filled in."""
+    tables = _tables(source, spans)
     at = np.zeros(d.AT, np.int64)
     at[d.M_SORTED], at[d.M_NO_RUN] = int(ordered), _no_run(source.work)
     at[d.M_SINCE], at[d.M_LAST_TS] = source.since, source.until + _LAST_US
-    found, backward = [], False
+    found: list[Array] = []
+    spare: list[Array] = []
+    backward = False
     for batch in _batches(source, ordered):
         at[d.M_NEXT] = 0
         while not backward:
@@ -162,15 +167,32 @@ def _read(source: Source, spans: Array, seen: Seen, *, ordered: bool) -> Array |
                 tables = tables._replace(devices=devices, table=table)
             elif stopped == d.FULL:
                 found.append(tables.out[: at[d.M_OUT]].copy())
-                at[d.M_OUT] = 0
+                spare.append(tables.spare[: at[d.M_SPARE]].copy())
+                at[d.M_OUT] = at[d.M_SPARE] = 0
             else:
                 backward = True  # the rest is read to its end, for nothing
     if backward:
         return None
     seen.since = _span(source)[0]
     seen.by_hour, seen.loose = tables.hours, bool(at[d.M_LOOSE] or source.broken)
-    last = _last(tables.devices[: at[d.M_DEVICES]], spans)
-    return np.concatenate([*found, tables.out[: at[d.M_OUT]], last])
+    devices = tables.devices[: at[d.M_DEVICES]]
+    rows = np.concatenate([*found, tables.out[: at[d.M_OUT]], _last(devices, spans)])
+    return rows, _untouched(np.concatenate([*spare, tables.spare[: at[d.M_SPARE]]]), devices)
+
+
+def _tables(source: Source, spans: Array) -> m.Tables:
+    """Spans with their index, and room for what the loop finds."""
+    index = np.zeros(1 << (2 * spans.shape[0]).bit_length(), np.int64)
+    d.index_spans(spans, index)
+    settings, bounds = source.settings, source.bounds
+    floors = (settings.hang_occupied_ratio, settings.hang_sm_ratio, settings.hang_link_bytes_per_s)
+    return m.Tables(
+        spans, index, *_room(np.zeros((0, d.DEVICE_COLUMNS), np.int64), 1 << 12),
+        np.empty((2 * spans.shape[0] + 4096, d.OUT_COLUMNS), np.int64),
+        np.array(floors, np.float64),
+        np.zeros((source.until - source.since) // HOUR_US, np.int64),
+        bounds, np.empty((2 * bounds.shape[0] + (1 << 14), d.SPARE_COLUMNS), np.int64),
+    )  # fmt: skip
 
 
 def _no_run(work: Work) -> int:
@@ -187,6 +209,14 @@ def _room(devices: Array, size: int) -> tuple[Array, Array]:
     table = np.zeros(4 * size, np.int64)
     d.enter(larger, known, table)
     return larger, table
+
+
+def _untouched(spare: Array, devices: Array) -> Array:
+    """Rows (hash of the node, slot, us, untouched us), with the slots that devices are still in."""
+    place = np.flatnonzero(devices[:, d.V_SLOT] >= 0)
+    still = devices[place][:, [d.V_SLOT, d.V_SPARE, d.V_FULLEST]]
+    device, slot, us, ppm = np.concatenate([spare, np.column_stack([place, still])]).T
+    return np.column_stack([devices[device, d.V_NODE], slot, us, us * (PPM - ppm) // PPM])
 
 
 def _last(devices: Array, spans: Array) -> Array:

@@ -110,7 +110,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     installed = _check(frame, busy, rest, left)
     boards = cut_up(frame)
     name_idle_boards(frame, rest, left, boards)
-    idle = post_idle_memory(frame, rest, left, boards, sorted(gone))
+    idle = post_idle_memory(frame, parts.spare, (rest, left), boards, sorted(gone))
     return Computed(
         rows=rows_table(frame, busy, rest, left),
         causes=causes(frame, found, pending, host, busy, geometry),

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+import numpy as np
+
 from analytics.ledger.classes import CLASSES, Overlay
 from analytics.ledger.frame import Frame
 from analytics.ledger.held import Piece
 from analytics.ledger.idleboards import Span
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.notheld import OVERLAY_INDEX
+from analytics.ledger.parts import hashes
 from analytics.ledger.remainder import Left
 from analytics.window import HOUR_US, from_us
 from collector.store import Work
@@ -32,6 +35,7 @@ WITH s AS (
       epoch_us(ts) - CAST(step_s * 2e6 AS BIGINT)) AS t0,
     CAST(1e6 * mem_used_mib / mem_total_mib AS BIGINT) AS ppm
   FROM sample WHERE cluster = $1 AND ts > $2 AND ts <= $3 AND run_id IS NULL
+    AND list_contains(CAST($7 AS VARCHAR[]), node)
     AND mem_total_mib > 0 AND mem_used_mib BETWEEN 0 AND mem_total_mib
   WINDOW device AS (PARTITION BY node, coalesce(mig_uuid, gpu_uuid, CAST(gpu_index AS VARCHAR))
     ORDER BY ts)),
@@ -47,12 +51,7 @@ parts AS (
 device AS (
   SELECT node, gpu_uuid, mig_uuid, unit, b, CAST(sum(us) AS BIGINT) AS us, max(ppm) AS ppm
   FROM parts GROUP BY ALL)
-"""
-_PLAIN = """
-SELECT node, b, CAST(sum(us) AS BIGINT) AS us,
-  CAST(sum(us * (1000000 - ppm) // 1000000) AS BIGINT) AS untouched
-FROM device WHERE NOT list_contains(CAST($7 AS VARCHAR[]), node) GROUP BY ALL"""
-_APART = "SELECT * FROM device WHERE list_contains(CAST($7 AS VARCHAR[]), node)"
+SELECT * FROM device"""
 _SLICES = """
 SELECT mig_uuid, max(gpu_slices) AS slices FROM mig_instance WHERE cluster = ? GROUP BY mig_uuid"""
 _KEPT = """
@@ -76,13 +75,15 @@ class _Found:
 
 
 def post_idle_memory(
-    frame: Frame, rest: Array, left: Left, boards: dict[tuple[int, str], list[Span]],
-    gone: list[int],
+    frame: Frame, spare: Array, unheld: tuple[Array, Left],
+    boards: dict[tuple[int, str], list[Span]], gone: list[int],
 ) -> dict[Where, int]:  # fmt: skip
-    """Put untouched memory of unheld time on the rows of ``rest`` and ``left``; returns what was
-    posted. Hours in ``gone`` (us) have lost their samples and take what was kept of them."""
+    """Put untouched memory (``spare``, see `activity.Measured`) of unheld time on the rows of
+    ``unheld``; returns what was posted. Hours in ``gone`` (us) have lost their samples and take
+    what was kept of them."""
+    rest, left = unheld
     found = _Found(defaultdict(int), defaultdict(int))
-    _add_plain(frame, boards, found)
+    _add_plain(frame, spare, boards, found)
     _add_apart(frame, boards, found)
     posted = {
         where: amount
@@ -127,11 +128,24 @@ def _params(frame: Frame, boards: dict[tuple[int, str], list[Span]]) -> list[obj
     return [frame.facts.cluster, *span, edges[:-1], edges[1:], HOUR_US, _special(frame, boards)]
 
 
-def _add_plain(frame: Frame, boards: dict[tuple[int, str], list[Span]], found: _Found) -> None:
-    slot_of = {begin: slot for slot, begin in enumerate(frame.bounds.tolist()[:-1])}
-    for row in frame.work.rows(_SAMPLED + _PLAIN, _params(frame, boards)):
-        for pool in frame.fleet.pools_of(row["node"])[:1]:
-            found.add((pool, None, slot_of[row["b"]]), row["us"], row["untouched"])
+def _add_plain(
+    frame: Frame, spare: Array, boards: dict[tuple[int, str], list[Span]], found: _Found
+) -> None:
+    """Devices of a node together, from the pass over the samples that measures held time."""
+    special = set(_special(frame, boards))
+    nodes = [node for node in frame.fleet.nodes if node not in special]
+    codes = hashes(frame.work, nodes)
+    order = np.argsort(codes)
+    place = np.minimum(np.searchsorted(codes, spare[:, 0], sorter=order), len(nodes) - 1)
+    which = order[place] if nodes else place
+    known = codes[which] == spare[:, 0] if nodes else np.zeros(spare.shape[0], np.bool_)
+    slots = frame.bounds.shape[0] - 1
+    sums = np.zeros((2, len(nodes) * slots), np.int64)
+    where = which[known] * slots + spare[known, 1]
+    np.add.at(sums, (slice(None), where), spare[known, 2:].T)
+    for at in np.flatnonzero(sums[0]).tolist():
+        for pool in frame.fleet.pools_of(nodes[at // slots])[:1]:
+            found.add((pool, None, at % slots), int(sums[0, at]), int(sums[1, at]))
 
 
 def _add_apart(frame: Frame, boards: dict[tuple[int, str], list[Span]], found: _Found) -> None:
@@ -146,7 +160,7 @@ def _add_apart(frame: Frame, boards: dict[tuple[int, str], list[Span]], found: _
     for piece in frame.held.pieces:
         if piece.gpu is not None:
             pieces[piece.gpu].append(piece)
-    rows = work.rows(_SAMPLED + _APART, _params(frame, boards))
+    rows = work.rows(_SAMPLED, _params(frame, boards))
     cut = {(row["gpu_uuid"], row["b"]) for row in rows if row["mig_uuid"] is not None}
     for row in sorted(rows, key=lambda row: (row["node"], row["unit"], row["b"])):
         pool = _pool(frame, row["node"], models.get(row["gpu_uuid"]))

@@ -37,6 +37,7 @@ class Parts:
     no_process: Array
     apart: Array
     seen: Seen
+    spare: Array
 
 
 def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettings) -> Parts:
@@ -49,14 +50,13 @@ def cut_and_measure(frame: Frame, broken: list[Breakage], settings: LedgerSettin
     spans = _spans(frame, columns, settings, (which, begin, end))
     named = [b for b in broken if b.gpu is not None]
     code = hashes(work, [b.gpu or "" for b in named]).tolist()
-    since, until = int(bounds[0]), int(bounds[-1])
     silent = list(zip(code, named, strict=True))
-    source = Source(work, frame.facts.cluster, since, until, settings, silent)
+    source = Source(work, frame.facts.cluster, bounds, settings, silent)
     gang = columns.run[which] * bounds.shape[0] + slot
     found = measured(source, spans, (end - begin) * gpus[which], gang)
     return Parts(
         columns, which, slot, begin, end, found.time, found.active, found.over, found.hang,
-        found.untouched, found.no_process, np.zeros_like(found.hang), found.seen,
+        found.untouched, found.no_process, np.zeros_like(found.hang), found.seen, found.spare,
     )  # fmt: skip
 
 

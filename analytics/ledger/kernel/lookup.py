@@ -18,22 +18,26 @@ NODE: Any = np.int64(0x52DCE729DA3ED7B5)
 # Columns of `spans`, in the order (key, t0). POWER = at most so much and nothing works (mW, 0 =
 # not known).
 S_KEY, S_T0, S_T1, S_PART, S_POWER, S_NAMED = range(6)
-# Columns of `devices`: who it is, what it said last, the span it is in, and what it measured of it.
+# Columns of `devices`: who it is, what it said last, the span it is in, and what it measured of it;
+# of memory while no run is named: last sample, slot, time in it and its peak (ppm).
 (
     V_NODE, V_UNIT, V_IDX, V_NEXT, V_BEFORE, V_RUN, V_LINK, V_NAMED, V_SPAN, V_T0, V_T1, V_POWER,
-    V_TIME, V_ACTIVE, V_HANG, V_PEAK, V_PROCESSES,
-) = range(17)  # fmt: skip
-DEVICE_COLUMNS = 17
+    V_TIME, V_ACTIVE, V_HANG, V_PEAK, V_PROCESSES, V_LONE, V_SLOT, V_SPARE, V_FULLEST,
+) = range(21)  # fmt: skip
+DEVICE_COLUMNS = 21
 # Places of `at`: next sample, devices known, device of the last sample, rows in `out`, whether
 # samples are in order of device and time; the hash of no run, begin of the hours that samples are
-# counted for, the last instant that counts, and whether a GPU is in use that names no run.
+# counted for, the last instant that counts, whether a GPU is in use that names no run, and rows in
+# `spare`.
 (
-    M_NEXT, M_DEVICES, M_LAST, M_OUT, M_SORTED, M_NO_RUN, M_SINCE, M_LAST_TS, M_LOOSE,
-) = range(9)  # fmt: skip
-AT = 9
+    M_NEXT, M_DEVICES, M_LAST, M_OUT, M_SORTED, M_NO_RUN, M_SINCE, M_LAST_TS, M_LOOSE, M_SPARE,
+) = range(10)  # fmt: skip
+AT = 10
 # Columns of `out`: part, device, measured us, active ppm x us, suspected us, peak of memory (ppm)
 # and of processes, both -1 where not measured.
 OUT_COLUMNS = 7
+# Columns of `spare`: device, slot, us sampled without a run, peak of memory (ppm).
+SPARE_COLUMNS = 4
 DONE, BACKWARD, CROWDED, FULL = range(4)
 # Places of `floors`: occupied above which a device is busy, then the idle floors.
 F_BUSY, F_SM, F_LINK = range(3)
@@ -161,7 +165,7 @@ def device_of(batch: Batch, i: int, devices: Array, table: Array, at: Array) -> 
         table[spot] = d + 1
         devices[d, V_NODE], devices[d, V_UNIT], devices[d, V_IDX] = node, unit, idx
         devices[d, V_BEFORE], devices[d, V_LINK], devices[d, V_SPAN] = FIRST, -1, -1
-        devices[d, V_NAMED] = -1
+        devices[d, V_NAMED], devices[d, V_LONE], devices[d, V_SLOT] = -1, 0, -1
         at[M_DEVICES] += 1
     devices[last, V_NEXT] = d
     at[M_LAST] = d

@@ -26,6 +26,7 @@ from analytics.ledger.kernel.lookup import (
     M_OUT,
     M_SINCE,
     M_SORTED,
+    M_SPARE,
     NEVER,
     S_KEY,
     S_NAMED,
@@ -35,14 +36,18 @@ from analytics.ledger.kernel.lookup import (
     S_T1,
     V_ACTIVE,
     V_BEFORE,
+    V_FULLEST,
     V_HANG,
     V_LINK,
+    V_LONE,
     V_NAMED,
     V_PEAK,
     V_POWER,
     V_PROCESSES,
     V_RUN,
+    V_SLOT,
     V_SPAN,
+    V_SPARE,
     V_T0,
     V_T1,
     V_TIME,
@@ -57,7 +62,8 @@ HOUR_US = 3_600_000_000
 
 class Tables(NamedTuple):
     """What the loop works in: spans and their index, devices and theirs, room for rows, idle
-    floors, and how many samples bear on each hour."""
+    floors, how many samples bear on each hour, the bounds of slots, and room for memory that no
+    run is named for."""
 
     spans: Array
     index: Array
@@ -66,6 +72,8 @@ class Tables(NamedTuple):
     out: Array
     floors: Array
     hours: Array
+    bounds: Array
+    spare: Array
 
 
 @leaf
@@ -158,15 +166,56 @@ def _traffic(batch: Batch, i: int, d: int, devices: Array) -> int:
     return int(link - before) if 0 <= before <= link else -1
 
 
+@leaf
+def _hand_spare(devices: Array, d: int, spare: Array, at: Array) -> None:
+    n = at[M_SPARE]
+    spare[n, 0], spare[n, 1] = d, devices[d, V_SLOT]
+    spare[n, 2], spare[n, 3] = devices[d, V_SPARE], devices[d, V_FULLEST]
+    at[M_SPARE] = n + 1
+
+
+@leaf
+def _spare(batch: Batch, i: int, d: int, reach: int, tables: Tables, at: Array) -> None:
+    """Memory of a device whose sample names no run, over the time since its last such sample."""
+    devices, bounds, ts = tables.devices, tables.bounds, batch.ts[i]
+    a = max(devices[d, V_LONE], ts - reach)
+    devices[d, V_LONE] = ts
+    ppm = np.int64(np.rint(1e6 * batch.used[i] / batch.total[i]))
+    slot = devices[d, V_SLOT]
+    if slot >= 0 and bounds[slot] <= a and ts <= bounds[slot + 1]:
+        devices[d, V_SPARE] += ts - a
+        devices[d, V_FULLEST] = max(devices[d, V_FULLEST], ppm)
+        return
+    a, end = max(a, bounds[0]), min(ts, bounds[-1])
+    if a >= end:
+        return
+    slot = max(slot, np.int64(0))
+    if bounds[slot] > a:
+        slot = np.int64(0)
+    while bounds[slot + 1] <= a:
+        slot += 1
+    while a < end:
+        if slot != devices[d, V_SLOT]:
+            if devices[d, V_SLOT] >= 0:
+                _hand_spare(devices, d, tables.spare, at)
+            devices[d, V_SLOT], devices[d, V_SPARE], devices[d, V_FULLEST] = slot, 0, 0
+        until = min(end, bounds[slot + 1])
+        devices[d, V_SPARE] += until - a
+        devices[d, V_FULLEST] = max(devices[d, V_FULLEST], ppm)
+        a, slot = until, slot + 1
+
+
 @driver
 def measure(batch: Batch, tables: Tables, at: Array) -> int:
     """Read on from ``at[M_NEXT]``; why it stopped: DONE, BACKWARD (a device's time did not rise),
-    CROWDED (no room for another device) or FULL (no room in ``out``)."""
+    CROWDED (no room for another device) or FULL (no room in ``out`` or ``spare``)."""
     devices, spans, hours = tables.devices, tables.spans, tables.hours
     no_run, ticked, began, ends, begins = at[M_NO_RUN], NEVER, NEVER, NO_JOB, NO_JOB
     while at[M_NEXT] < batch.ts.shape[0]:
         i = at[M_NEXT]
         if tables.out.shape[0] - at[M_OUT] <= spans.shape[0]:
+            return FULL
+        if tables.spare.shape[0] - at[M_SPARE] <= tables.bounds.shape[0]:
             return FULL
         d = device_of(batch, i, devices, tables.table, at)
         if d < 0:
@@ -182,13 +231,16 @@ def measure(batch: Batch, tables: Tables, at: Array) -> int:
             hours[ends] += 1
         if begins != ends and 0 <= begins < hours.shape[0]:
             hours[begins] += 1
-        if batch.run[i] == no_run and (batch.util[i] > 0 or batch.processes[i] > 0):
+        alone = batch.run[i] == no_run
+        if alone and (batch.util[i] > 0 or batch.processes[i] > 0):
             at[M_LOOSE] = 1
         if ts <= before:
             if not at[M_SORTED]:
                 return BACKWARD
             continue  # a double
         devices[d, V_BEFORE] = ts
+        if alone and 0 <= batch.used[i] <= batch.total[i] and batch.total[i] > 0:
+            _spare(batch, i, d, reach, tables, at)
         traffic = _traffic(batch, i, d, devices)
         if not 0 <= batch.util[i] <= 1:
             continue
