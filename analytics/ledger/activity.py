@@ -12,7 +12,7 @@ from analytics.ledger.broken import Breakage
 from analytics.ledger.kernel import lookup as d
 from analytics.ledger.kernel import measure as m
 from analytics.ledger.kernel.state import Array
-from analytics.ledger.samplecolumns import NO_RUN, reading
+from analytics.ledger.samplecolumns import BATCH, NO_RUN, reading
 from analytics.ledger.settings import LedgerSettings
 from analytics.window import HOUR_US, from_us
 from collector.store import Work
@@ -129,7 +129,7 @@ def _batches(source: Source, ordered: bool) -> Iterator[d.Batch]:
     since, until = _span(source)
     params = [source.cluster, from_us(since), from_us(until)]
     how = reading(source.work)
-    for rows in source.work.batches(how.sql + (_SORTED if ordered else ""), params):
+    for rows in source.work.batches(how.sql + (_SORTED if ordered else ""), params, BATCH):
         yield _silenced(how.batch(rows), source.broken)
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -155,7 +156,7 @@ def _without_holds(waiting: Waiting, after: dict[int, int]) -> list[tuple[int, i
     return spans
 
 
-_SHAPED = ("model", "gpus", "nodes", "cpus", "mem_mib", "topology", "gpus_per_node")
+_SHAPED = itemgetter("model", "gpus", "nodes", "cpus", "mem_mib", "topology")
 
 
 def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJobs:
@@ -169,7 +170,7 @@ def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJob
     for j, waiting in enumerate(found):
         wish = waiting.wish
         partitions = tuple(wish["partitions"] or ([wish["partition"]] if wish["partition"] else []))
-        alike = (*(wish.get(name) for name in _SHAPED), partitions)
+        alike = (_SHAPED(wish), wish.get("gpus_per_node"), partitions)
         if alike not in known:
             group = (wish["model"], partitions)
             if group not in groups:

@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,8 +81,8 @@ class Runs:
 
     def _places(self, run_ids: list[str]) -> Array:
         """Where each run is; -1 = not described."""
-        find = self._place.get
-        return np.array([find(name, -1) for name in run_ids], np.int64)
+        found = map(self._place.get, run_ids, repeat(-1))
+        return np.fromiter(found, np.int64, len(run_ids))
 
     def jobs(self, run_ids: list[str]) -> list[str]:
         """The job of each run; a run that is not described is its own."""

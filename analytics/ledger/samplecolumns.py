@@ -18,12 +18,15 @@ from collector.store import Work
 
 # One row = one sample; -1 = not measured. Hashes stand for names, unit 0 = none. Link counters are
 # added up; a device that has only some of them counts with those.
+_UNIT = (
+    "CASE WHEN mig_uuid IS NULL AND gpu_uuid IS NULL THEN 0 "
+    "ELSE hash(coalesce(mig_uuid, gpu_uuid)) END"
+)
 _ALWAYS = {
     "ts": "epoch_us(ts)",
     "util": "coalesce(util_ratio, -1)",
     "node": "hash(node)",
-    "unit": "CASE WHEN mig_uuid IS NULL AND gpu_uuid IS NULL THEN 0 "
-    "ELSE hash(coalesce(mig_uuid, gpu_uuid)) END",
+    "unit": _UNIT,
     "run": "hash(run_id)",
 }
 _MAYBE = {
@@ -43,7 +46,9 @@ _LINK = (
 )
 _KINDS = {"idx": np.int32, "processes": np.int32, "since": np.int64}
 _WHERE = " FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"
-_ROOM = 1 << 21
+BATCH = 1 << 16
+"""So many samples are asked for at a time."""
+_ROOM = 2 * BATCH
 NO_RUN = "SELECT hash(CAST(NULL AS VARCHAR))"
 
 
@@ -69,7 +74,7 @@ class Reading:
 
 def reading(work: Work) -> Reading:
     """What must be read of the samples in the store."""
-    asked = [*_MAYBE.values(), *_LINKS]
+    asked = [*_MAYBE.values(), *_LINKS, "gpu_uuid", "mig_uuid"]
     columns = ", ".join(f"stats({name}) AS {name}" for name in asked)
     known = work.rows(f"SELECT {columns} FROM sample LIMIT 1")  # noqa: S608 - our own names
     said = known[0] if known else {}
@@ -77,6 +82,8 @@ def reading(work: Work) -> Reading:
     if all(_absent(said.get(name)) for name in _LINKS):
         fixed["link"] = -1.0
     picked = dict(_ALWAYS)
+    if _absent(said.get("mig_uuid")) and _full(said.get("gpu_uuid")):
+        picked["unit"] = "hash(gpu_uuid)"
     picked |= {name: _sql(name) for name in _MAYBE if fixed[name] is None}
     if "link" not in fixed:
         picked["link"] = _LINK
@@ -99,6 +106,10 @@ def _same(name: str, value: float) -> Array:
 
 def _absent(said: Any) -> bool:
     return isinstance(said, dict) and said.get("has_no_null") is False
+
+
+def _full(said: Any) -> bool:
+    return isinstance(said, dict) and said.get("has_null") is False
 
 
 def _constant(said: Any) -> float | None:
