@@ -142,7 +142,8 @@ def _add_plain(
     slots = frame.bounds.shape[0] - 1
     sums = np.zeros((2, len(nodes) * slots), np.int64)
     where = which[known] * slots + spare[known, 1]
-    np.add.at(sums, (slice(None), where), spare[known, 2:].T)
+    np.add.at(sums[0], where, spare[known, 2])
+    np.add.at(sums[1], where, spare[known, 3])
     for at in np.flatnonzero(sums[0]).tolist():
         for pool in frame.fleet.pools_of(nodes[at // slots])[:1]:
             found.add((pool, None, at % slots), int(sums[0, at]), int(sums[1, at]))

@@ -240,7 +240,7 @@ def measure(batch: Batch, tables: Tables, at: Array) -> int:
             continue  # a double
         devices[d, V_BEFORE] = ts
         if alone and 0 <= batch.used[i] <= batch.total[i] and batch.total[i] > 0:
-            _spare(batch, i, d, reach, tables, at)
+            _spare(batch, i, d, int(reach), tables, at)
         traffic = _traffic(batch, i, d, devices)
         if not 0 <= batch.util[i] <= 1:
             continue
