@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.advice.draft import Assumption, Draft, Duty, FromReplay, Owner
+from scheduler_advisor.advice.replay_told import classes, shifts, tried_json
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import CLASSES, Site
 from scheduler_advisor.figure import Unit, modelled
@@ -139,8 +140,6 @@ def classes_text(found: Found, point: NodesPoint) -> str:
 def _replayed(
     replay: Replayed, found: Found, point: NodesPoint, hours: float, price: float | None
 ) -> FromReplay:
-    from scheduler_advisor.advice.from_replay import classes, shifts, tried_json
-
     amount = (hours, hours, hours)
     cost = None if price is None else (hours * price,) * 3
     each = point.candidate

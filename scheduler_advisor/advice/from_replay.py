@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.advice.draft import (
     Assumption,
-    ClassShift,
     Draft,
     Duty,
     FromReplay,
@@ -21,6 +20,14 @@ from scheduler_advisor.advice.draft import (
 )
 from scheduler_advisor.advice.fewer_nodes import RULE as FEWER_NODES
 from scheduler_advisor.advice.fewer_nodes import fewer_nodes
+from scheduler_advisor.advice.replay_told import (
+    bound_json,
+    bounds_said,
+    classes,
+    shifts,
+    tried_json,
+    worth_said,
+)
 from scheduler_advisor.advice.rule import Rule, rule
 from scheduler_advisor.advice.site import CLASSES, Site
 from scheduler_advisor.durations import duration_text
@@ -30,11 +37,9 @@ if TYPE_CHECKING:
     from scheduler_advisor.followup.shift import Withdrawn
     from scheduler_advisor.handover.snippet import Target
     from scheduler_advisor.replayed import Replayed
-    from scheduler_advisor.search.boundary import Boundary
     from scheduler_advisor.search.candidate import Candidate
     from scheduler_advisor.search.search import Found
 
-HOURS_A_WEEK = 168
 RULE = rule("policy_change", risk=1, effort="low", needs=("scheduler",))
 _PRICE = """
 SELECT sum(price * ({all}))::DOUBLE / nullif(sum({all}), 0) AS price,
@@ -147,41 +152,11 @@ def _params(
         "leading": Keys([f"cause_name.{leading}"]),
         "grade": replay.grade.value, "low": measured.low, "high": measured.high,
         "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),
-        "worth": _worth(found, price),
+        "worth": worth_said(found, price),
         "bounds": bounds_said(found.bounds.get(each.name, ())),
         "wait_before": duration_text(before), "wait_after": duration_text(after),
         "tried": len(found.tried), "jobs": int(found.bench.past.judged.sum()),
     }  # fmt: skip
-
-
-def bounds_said(bounds: Sequence[Boundary]) -> Phrases:
-    """Where it pays, of what was tried, one phrase for each assumption."""
-    return Phrases(_bound(bound) for bound in bounds) or Phrases([Phrase("bound.none", {})])
-
-
-def _bound(bound: Boundary) -> Phrase:
-    low, high = bound.above, bound.below
-    ends = "all" if low is None and high is None else "to" if low is None else "from"
-    if low is not None and high is not None:
-        ends = "between"
-    numbers = {"low": bound.values[0] if low is None else low,
-               "high": bound.values[-1] if high is None else high}  # fmt: skip
-    return Phrase(f"bound.{bound.assumption}_{ends}", numbers)
-
-
-def _worth(found: Found, price: float | None) -> Phrases:
-    """How many more GPUs cut the same wait as much, and what they cost a week."""
-    worth = found.worth
-    if worth.nodes is None or worth.gpus is None:
-        most = max((point.nodes for point in found.nodes), default=0)
-        return Phrases([Phrase("worth.more" if worth.helps else "worth.shape", {"nodes": most})])
-    if worth.nodes < 0.05:
-        return Phrases([Phrase("worth.none", {})])
-    numbers: dict[str, Any] = {"nodes": worth.nodes, "gpus": worth.gpus}
-    if price is None:
-        return Phrases([Phrase("worth.nodes", numbers)])
-    cost = {"cost": worth.gpus * HOURS_A_WEEK * price}
-    return Phrases([Phrase("worth.priced", numbers | cost)])
 
 
 def replayed_saving(
@@ -207,58 +182,6 @@ def replayed_saving(
         measure=each.gain.value, measured=(measured.point, measured.low, measured.high),
         not_resumable=next((u for u in replay.not_resumable if u.change == each.name), None),
     )  # fmt: skip
-
-
-def shifts(found: Found, each: Candidate) -> tuple[tuple[str, float, float], ...]:
-    """Before and after of what people feel; what nobody has is left out."""
-    pairs = (
-        ("mean_wait_s", found.today.mean_wait_s, each.found.mean_wait_s),
-        ("p95_wait_s", found.today.p95_wait_s, each.found.p95_wait_s),
-        ("urgent_p95_s", found.today.urgent_p95_s, each.found.urgent_p95_s),
-        ("big_p95_s", found.today.big_p95_s, each.found.big_p95_s),
-        ("fairness", found.today.fairness, each.found.fairness),
-        ("goodput", found.today.goodput, each.found.goodput),
-        ("blast_gpus", found.today.blast_gpus, each.found.blast_gpus),
-    )
-    return tuple((n, float(a), float(b)) for n, a, b in pairs if a is not None and b is not None)
-
-
-def classes(each: Candidate) -> tuple[ClassShift, ...]:
-    """Waits by class, before and after."""
-    today = {own.name: own.p95_s for own in each.today.class_waits}
-    return tuple(
-        ClassShift(own.name, today[own.name], own.p95_s, own.goal_s)
-        for own in each.found.class_waits
-    )
-
-
-def bound_json(bound: Boundary) -> dict[str, Any]:
-    """Plain values."""
-    return {
-        "assumption": bound.assumption, "values": list(bound.values),
-        "gains": [round(gain, 2) for gain in bound.gains], "pays_above": bound.above,
-        "pays_below": bound.below,
-    }  # fmt: skip
-
-
-def tried_json(found: Found) -> list[dict[str, Any]]:
-    """Every candidate with its objectives and why it is not advised."""
-    from scheduler_advisor.search.candidate import harmed
-
-    front = {point.name: point.on_front for point in found.front}
-    best = {each.name for each in found.best}
-    nodes = {point.candidate.name: list(point.broken) for point in found.nodes}
-    return [
-        {
-            "name": each.name, "gpu_hours": round(each.hours.point, 1),
-            "interval_80": [round(each.hours.low, 1), round(each.hours.high, 1)],
-            "mean_wait_s": round(each.found.mean_wait_s),
-            "p95_wait_s": round(each.found.p95_wait_s), "on_front": front.get(each.name, False),
-            "harms": list(harmed(each.today, each.found)), "advised": each.name in best,
-            "goals_broken": nodes.get(each.name, []),
-        }
-        for each in found.tried
-    ]  # fmt: skip
 
 
 def handed_over(names: Sequence[str], target: Target) -> dict[str, Any]:

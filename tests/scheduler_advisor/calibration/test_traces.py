@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_advisor.advice.from_replay import tried_json
+from scheduler_advisor.advice.replay_told import tried_json
 from scheduler_advisor.calibration.calibrate import calibrate
 from scheduler_advisor.calibration.grade import Grade
 from scheduler_advisor.goals import Goals

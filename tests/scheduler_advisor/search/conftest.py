@@ -49,7 +49,7 @@ class Rules:
     backfill: bool = True
     spread: bool = False
     cap_cpus: bool = False
-    near: bool = False  # gangs under one switch where one has room
+    near: bool = False  # gangs under one switch where one has room, small jobs where they leave it
     far_costs: float = 1.0  # a gang under several switches takes that many times as long
 
 
@@ -174,12 +174,17 @@ def choose(job, free, spread, near=False):
     fits = [n for n in range(NODES) if free[n][0] >= job.gpus and free[n][1] >= job.cpus]
     if len(fits) < job.nodes:
         return None
-    fits.sort(key=lambda n: (-free[n][0] if spread else free[n][0], n))
-    if near and job.nodes > 1:
-        for leaf in range(4):
-            under = [n for n in fits if leaf_of(n) == leaf]
-            if len(under) >= job.nodes:
-                return under[: job.nodes]
+    if not near:
+        fits.sort(key=lambda n: (-free[n][0] if spread else free[n][0], n))
+        return fits[: job.nodes]
+    # What "placement by the network" says: the fullest switch that has room for a gang, and small
+    # jobs on the fullest node, under the fullest switch where there are several.
+    left = [sum(free[n][0] for n in range(NODES) if leaf_of(n) == leaf) for leaf in range(4)]
+    fits.sort(key=lambda n: (free[n][0], left[leaf_of(n)], n))
+    for leaf in sorted(range(4), key=lambda leaf: (left[leaf], leaf)):
+        under = [n for n in fits if leaf_of(n) == leaf]
+        if job.nodes > 1 and len(under) >= job.nodes:
+            return under[: job.nodes]
     return fits[: job.nodes]
 
 
