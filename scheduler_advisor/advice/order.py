@@ -74,14 +74,17 @@ def ranked(found: Sequence[Recommendation], goals: Goals) -> list[Recommendation
     """Data quality first, then what the goals put first, then saving over effort and trust."""
     serves = SERVES.get(goals.first, ())
 
-    def key(rec: Recommendation) -> tuple[bool, bool, bool, Decimal, float, str]:
+    def key(rec: Recommendation) -> tuple[bool, bool, bool, Decimal, float, float, str]:
         trusted = Decimal(repr(trust(rec)))
         worth = (rec.saving.cost or Decimal(0)) / EFFORT[rec.effort] * trusted
         hours = rec.saving.gpu_hours
         if goals.first == "throughput":
             worth = Decimal(repr(hours)) / EFFORT[rec.effort] * trusted
+        # Of what saves nothing by itself, that which concerns the most GPU time.
+        concerned = rec.current_gpu_hours if rec.draft.first else 0.0
         return (
-            not rec.draft.first, not rec.open, rec.kind not in serves, -worth, -hours, rec.id,
+            not rec.draft.first, not rec.open, rec.kind not in serves, -worth, -hours, -concerned,
+            rec.id,
         )  # fmt: skip
 
     ordered = sorted(found, key=key)

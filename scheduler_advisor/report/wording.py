@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -65,10 +65,15 @@ def sentence(rec: Recommendation, part: str, currency: str | None, words: Words)
 def said(value: Any, words: Words) -> Any:
     """``value``, or the sentences that it stands for."""
     if isinstance(value, Keys):
-        return "; ".join(words.say(key) for key in value)
+        return _joined([words.say(key) for key in value])
     if isinstance(value, Phrases):
-        return "; ".join(words.say(phrase.key, phrase.params) for phrase in value)
+        return _joined([words.say(phrase.key, phrase.params) for phrase in value])
     return value
+
+
+def _joined(told: Sequence[str]) -> str:
+    """Sentences one after the other; parts of one with semicolons between them."""
+    return (" " if all(each.endswith(".") for each in told) else "; ").join(told)
 
 
 def reason_text(entry: NotRecommended, words: Words) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_advisor.engine.errors import EngineError
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
@@ -46,6 +47,13 @@ class Trial:
     world: World = SAME
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A trial that the simulator does not take."""
+
+    reason: str
+
+
 def bench_of(past: Past, goals: Goals, input_error: float = 0.0) -> Bench:
     """The bench, with groups as the goals name them."""
     jobs = past.jobs
@@ -65,6 +73,15 @@ def run_trial(bench: Bench, trial: Trial) -> Effects:
     jobs, cluster = altered(bench.past.jobs, bench.past.cluster, trial.world)
     past = replace(bench.past, jobs=jobs, cluster=cluster, wait_s=None)
     return effects(past, simulate(jobs, cluster, trial.policy), bench.groups)
+
+
+def attempt(bench: Bench, trial: Trial) -> Effects | Refused:
+    """`run_trial`, or why the simulator does not take this trial: a part that these nodes or jobs
+    do not go with, or more nodes to remove than there are of the kind."""
+    try:
+        return run_trial(bench, trial)
+    except EngineError as refused:
+        return Refused(str(refused))
 
 
 def _classes(

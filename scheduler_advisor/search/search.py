@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from scheduler_advisor.engine.errors import EngineError
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.past import Past
 from scheduler_advisor.search.again import in_other_months
 from scheduler_advisor.search.alter import World
-from scheduler_advisor.search.bench import Bench, Trial, bench_of, run_trial
+from scheduler_advisor.search.bench import Bench, Refused, Trial, attempt, bench_of
 from scheduler_advisor.search.boundary import Boundary, boundaries
 from scheduler_advisor.search.candidate import Candidate, candidate
 from scheduler_advisor.search.catalogue import Change, Part, applied, nodes_changes, replayable
@@ -75,6 +76,7 @@ def search(  # noqa: PLR0913 - what to try it on, and three ways to watch it
     best = runs.in_other_months(chosen(tried, goals))
     marks = [("today", objectives(runs.today)), *((e.name, objectives(e.found)) for e in tried)]
     front = pareto([name for name, _ in marks], [values for _, values in marks])
+    left_out = replace(left_out, unknown=(*left_out.unknown, *runs.refused))
     per_node = int(past.cluster.gpus[-1]) if len(past.cluster) else 0
     return Found(
         bench, policy, runs.today, tuple(tried), tuple(best), tuple(front),
@@ -98,12 +100,20 @@ class _Runs:
     ) -> None:  # fmt: skip
         self._bench, self._base, self._workers = bench, base, workers
         self._progress, self._cancelled = progress, cancelled
-        self._known: dict[Trial, Effects] = {}
+        self._known: dict[Trial, Effects | Refused] = {}
+        self._refused: dict[str, None] = {}
 
     @property
     def today(self) -> Effects:
         """What the policy in force does."""
-        return self._known[self._base]
+        today = self._known[self._base]
+        assert isinstance(today, Effects)  # `all` raises otherwise
+        return today
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Names of changes that the simulator does not take with these nodes and jobs."""
+        return tuple(self._refused)
 
     def all(self, what: str, sets: Sequence[tuple[Change, ...]]) -> list[Candidate]:
         """A candidate for each set of changes."""
@@ -112,16 +122,21 @@ class _Runs:
         wanted = dict.fromkeys([self._base, *trials.values()])
         left = [trial for trial in wanted if trial not in self._known]
         self._progress(what, 0, len(left))
-        work = self._workers.each(self._bench, run_trial, left, self._cancelled)
-        for done, (trial, found) in enumerate(work, 1):
-            self._known[trial] = found
+        work = self._workers.each(self._bench, attempt, left, self._cancelled)
+        for done, (trial, outcome) in enumerate(work, 1):
+            self._known[trial] = outcome
             self._progress(what, done, len(left))
-        return [
-            candidate(
-                self._bench, changes, (self._base, trial), self.today,
-                      self._known[trial])
-            for changes, trial in trials.items()
-        ]  # fmt: skip
+        if isinstance(today := self._known[self._base], Refused):
+            raise EngineError(today.reason)
+        found: list[Candidate] = []
+        for changes, trial in trials.items():
+            effects = self._known[trial]
+            if isinstance(effects, Refused):
+                self._refused |= dict.fromkeys(e.name for e in changes if e.part is not Part.NODES)
+                continue
+            both = (self._base, trial)
+            found.append(candidate(self._bench, changes, both, self.today, effects))
+        return found
 
     def one(self, change: Change) -> Candidate | None:
         """A candidate for one change; None where it does not go."""

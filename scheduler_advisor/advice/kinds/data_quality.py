@@ -24,7 +24,9 @@ RULE = rule(
 )
 
 MOST_GAPS = 5  # more gaps of one kind than these are one finding: it happens all the time
-MOST_NAMED = 3  # more unmapped accounts than this are one finding: the org map is missing
+MOST_NAMED = 3  # more unmapped accounts or unpriced models are one finding: the list is missing
+UNKNOWN_MODEL = "unknown"  # the ledger's name for GPUs whose node says no model
+NOBODY = "?"  # where a run names neither account nor user
 
 # One row = one row of unmeasured or unknown hours of one node without a break.
 _GAPS = """
@@ -157,7 +159,9 @@ def _unmapped(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
     accounts: dict[tuple[str, str], list[Run]] = {}
     for run in site.runs():
         if run.team is None and run.start_at is not None:
-            accounts.setdefault((run.cluster, run.account or run.user_name or "?"), []).append(run)
+            accounts.setdefault((run.cluster, run.account or run.user_name or NOBODY), []).append(
+                run
+            )
     for cluster in sorted({cluster for cluster, _ in accounts}):
         own = {account: runs for (name, account), runs in accounts.items() if name == cluster}
         if len(own) > MOST_NAMED:
@@ -184,7 +188,7 @@ def _unmapped_account(
         kind=RULE.kind, cluster=cluster, first=True,
         subject="unmapped accounts" if "+" in account else f"unmapped {account}",
         owner=Owner(user=users[0] if len(users) == 1 else None), duty=Duty.PLATFORM,
-        variant="unmapped",
+        variant="unnamed" if account == NOBODY else "unmapped",
         params={"account": account, "users": shown or "-", "gpu_hours": hours,
                 "runs": len(runs)},
         parts=(), current=held,
@@ -195,23 +199,37 @@ def _unmapped_account(
 
 
 def _unpriced(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
-    models: dict[tuple[str, str], list[Part]] = {}
+    """One finding per model; where many have no price, one about all of them."""
+    clusters: dict[str, dict[str, list[Part]]] = {}
     for row in site.rows(_UNPRICED):
         claim = f"unpriced:{row['cluster']}/{row['gpu_model']}"
         part = site.part(row, row["micro"], claim=claim)
-        models.setdefault((row["cluster"], row["gpu_model"]), []).append(part)
-    for (cluster, model), parts in sorted(models.items()):
-        hours = sum(part.micro_gpu_s for part in parts) / 3.6e9
-        if hours < rules["unpriced_gpu_hours"]:
-            continue
-        command = "unstrand price check"
-        yield Draft(
-            kind=RULE.kind, cluster=cluster, subject=f"unpriced {model}", first=True,
-            owner=Owner(), duty=Duty.PLATFORM,
-            variant="unpriced",
-            params={"gpu_model": model, "gpu_hours": hours},
-            parts=(), current=parts,
-            figures=(observed("unpriced_gpu_hours", hours, Unit.GPU_HOURS, command),),
-            samples=len(parts),
-            commands={"apply": "unstrand price load prices.csv", "verify": command},
-        )  # fmt: skip
+        clusters.setdefault(row["cluster"], {}).setdefault(row["gpu_model"], []).append(part)
+    for cluster, models in sorted(clusters.items()):
+        if len(models) > MOST_NAMED:
+            most = sorted(models, key=lambda model: (-_hours(models[model]), model))
+            named = f"{', '.join(most[:2])} +{len(most) - 2}"
+            models = {named: [part for parts in models.values() for part in parts]}
+        for model, parts in sorted(models.items()):
+            if _hours(parts) >= rules["unpriced_gpu_hours"]:
+                yield _unpriced_model(cluster, model, parts)
+
+
+def _hours(parts: list[Part]) -> float:
+    return sum(part.micro_gpu_s for part in parts) / 3.6e9
+
+
+def _unpriced_model(cluster: str, model: str, parts: list[Part]) -> Draft:
+    command = "unstrand price check"
+    hours = _hours(parts)
+    return Draft(
+        kind=RULE.kind, cluster=cluster,
+        subject="unpriced models" if "+" in model else f"unpriced {model}", first=True,
+        owner=Owner(), duty=Duty.PLATFORM,
+        variant="no_model" if model == UNKNOWN_MODEL else "unpriced",
+        params={"gpu_model": model, "gpu_hours": hours},
+        parts=(), current=parts,
+        figures=(observed("unpriced_gpu_hours", hours, Unit.GPU_HOURS, command),),
+        samples=len(parts),
+        commands={"apply": "unstrand price load prices.csv", "verify": command},
+    )  # fmt: skip

@@ -31,13 +31,23 @@ _FREE = """
 SELECT c.cluster, c.node, c.gpu_model, c.hour, c.hour::DATE AS day, c.price, c.cash,
   sum(free + stranded_cpu + stranded_mem + stranded_shape + stranded_topology + gang_wait
     + policy_blocked)::BIGINT AS micro
-FROM advice_cell c JOIN advice_queue q ON q.cluster = c.cluster AND q.node = c.node
-WHERE c.cluster = $1 AND ($2::VARCHAR IS NULL OR q.queue = $2) AND c.hour >= $3 AND c.hour < $4
+FROM advice_cell c
+WHERE c.cluster = $1 AND c.hour >= $3 AND c.hour < $4 AND (c.cluster, c.node) IN (
+  SELECT (q.cluster, q.node) FROM advice_queue q WHERE $2::VARCHAR IS NULL OR q.queue = $2)
 GROUP BY ALL HAVING micro > 0 ORDER BY c.hour, c.node
 """
+# One row = a node that serves a queue. Where no node names the queues that it serves, as in a
+# trace, every node serves every queue.
 _QUEUE = """
 CREATE OR REPLACE TEMP TABLE advice_queue AS
-SELECT DISTINCT cluster, node, unnest(partitions) AS queue FROM node WHERE gpus > 0
+WITH named AS (
+  SELECT DISTINCT cluster, node, unnest(partitions) AS queue FROM node WHERE gpus > 0)
+SELECT * FROM named
+UNION ALL
+SELECT n.cluster, n.node, r.queue
+FROM (SELECT DISTINCT cluster, node FROM node WHERE gpus > 0) n
+JOIN (SELECT DISTINCT cluster, partition AS queue FROM job_run) r USING (cluster)
+WHERE n.cluster NOT IN (SELECT cluster FROM named)
 """
 
 
@@ -54,7 +64,9 @@ def find(site: Site) -> Iterator[Draft]:
             continue
         queues[run.cluster, run.queue].append((hours, run))
     for waits in queues.values():
-        yield _draft(site, sorted(waits, key=lambda item: (-item[0], item[1].run_id)))
+        draft = _draft(site, sorted(waits, key=lambda item: (-item[0], item[1].run_id)))
+        if draft is not None:
+            yield draft
 
 
 _Hours = dict[datetime, list[dict[str, Any]]]
@@ -96,12 +108,15 @@ def _most_wanted(site: Site, pool: _Hours, waits: list[tuple[float, Run]]) -> di
     return most
 
 
-def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft:
+def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
+    """None where there was never enough free for one of them: the pool was full, not cut up."""
     waited, run = waits[0]
     pool = _pool_hours(site, run)
+    most = _most_wanted(site, pool, waits)
+    if not most:
+        return None
     hours = _while_waiting(site, pool, run)
     free = [sum(row["micro"] for row in rows) / 3.6e9 for rows in hours.values()]
-    most = _most_wanted(site, pool, waits)
     parts = [part for hour, gpus in most.items() for part in _need(site, pool[hour], gpus)]
     enough = [count for count in free if count >= run.gpus]
     command = site.command("job", run.job_id)

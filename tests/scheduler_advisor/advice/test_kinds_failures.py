@@ -232,6 +232,14 @@ def test_an_account_of_no_team_is_named_with_its_gpu_hours(lab):
     assert rec.current_gpu_hours == pytest.approx(40)
 
 
+def test_gpu_hours_of_jobs_that_name_nobody_are_told_as_such(lab):
+    lab.node()
+    lab.run("7", start=0, end=20, gpus=2, account=None, user=None, activity=0.8)
+    rec = lab.the("data_quality")
+    assert rec.draft.variant == "unnamed"
+    assert rec.current_gpu_hours == pytest.approx(40)
+
+
 def test_where_most_activity_is_dark_advice_on_activity_is_withheld_and_says_why(lab):
     lab.node()
     lab.run("1", start=0, end=20, gpus=1, activity=0.1)

@@ -160,6 +160,29 @@ def test_a_model_that_the_operator_can_give_back_is_cash(lab):
     assert lab.the("held_idle", goals).saving.basis is Basis.CASH
 
 
+def test_of_models_without_a_price_the_one_with_the_most_gpu_time_comes_first(lab):
+    for name, model, gpus in (("a", "B100", 2), ("b", "B999", 8)):
+        lab.node(name, model=model, gpus=gpus)
+    subjects = [rec.draft.subject for rec in lab.find("data_quality")]
+    assert [each for each in subjects if "unpriced" in each] == ["unpriced B999", "unpriced B100"]
+
+
+def test_many_models_without_a_price_are_one_finding_that_names_the_largest(lab):
+    for gpus, model in enumerate(("B1", "B2", "B3", "B4"), start=1):
+        lab.node(f"n{gpus}", model=model, gpus=gpus)
+    [rec] = [each for each in lab.find("data_quality") if each.draft.variant == "unpriced"]
+    assert rec.draft.params["gpu_model"] == "B4, B3 +2"
+    assert rec.draft.params["gpu_hours"] == pytest.approx((1 + 2 + 3 + 4) * 168)
+
+
+def test_gpus_of_no_model_are_to_be_named_before_they_can_be_priced(lab):
+    lab.node(model=None)
+    lab.samples.clear()
+    variants = [rec.draft.variant for rec in lab.find("data_quality")]
+    assert "no_model" in variants
+    assert "unpriced" not in variants
+
+
 def test_a_model_without_a_price_is_told_in_gpu_hours_and_flagged_first(lab):
     lab.node(model="A100")
     lab.node("x", model="B999", gpus=4)

@@ -141,10 +141,28 @@ def test_a_big_job_that_waits_for_days_beside_free_gpus_is_named(lab):
     assert rec.current_gpu_hours == pytest.approx(88 * 8)
 
 
-def test_what_a_class_says_that_waiting_costs_is_in_the_evidence(lab):
+def test_a_node_that_names_no_queues_serves_them_all(lab):
+    for name in ("n1", "n2"):
+        lab.node(name, partitions=())
+        lab.run(f"s-{name}", start=0, end=100, node=name, gpus=4, user="eve", measured=False)
+    lab.run("gang", start=100, end=160, submit=10, node=[("n1", 8, 100)], measured=False)
+    rec = lab.the("gang_wait")
+    assert rec.draft.params["free"] == pytest.approx(8)
+    assert rec.draft.params["enough_hours"] == 88
+
+
+def test_a_big_job_that_waits_because_the_cluster_is_full_is_not_said_to_wait_beside_free_gpus(lab):
     lab.node()
     lab.run("s", start=0, end=100, gpus=4, user="eve", measured=False)
-    lab.run("gang", start=100, end=160, submit=10, gpus=8, name="moe", measured=False)
+    lab.run("gang", start=100, end=160, submit=10, gpus=8, measured=False)
+    assert lab.find("gang_wait") == []
+
+
+def test_what_a_class_says_that_waiting_costs_is_in_the_evidence(lab):
+    for name in ("n1", "n2"):
+        lab.node(name)
+        lab.run(f"s-{name}", start=0, end=100, node=name, gpus=4, user="eve", measured=False)
+    lab.run("gang", start=100, end=160, submit=10, node="n1", gpus=8, name="moe", measured=False)
     goals = Goals.model_validate(
         {"class": [{"name": "urgent", "match": {"job_name": "moe"},
                     "waiting_cost_per_hour": "3.50"}]}

@@ -28,6 +28,9 @@ NOW = datetime(2026, 11, 2, tzinfo=UTC)
 SITES = {
     "philly": ("swf/philly_ee9e8c.swf", "swf", "17x8", "easy"),
     "itp": ("swf/itp_c03.swf", "swf", "20x8", "easy"),
+    "kth": ("swf/KTH-SP2.swf", "swf", "100x1", None),
+    "wagap": ("swf/wagap-2013.swf", "swf", None, None),
+    "openb": ("openb/openb_pod_list_default.csv", "openb", "openb/openb_node_list_gpu_node.csv", None),
 }  # fmt: skip
 full = pytest.mark.skipif(
     os.environ.get("UNSTRAND_PROVE") != "1", reason="minutes: `make prove` makes these reports"
