@@ -98,6 +98,30 @@ def test_nodes_that_nobody_needs_can_go_while_the_goals_hold():
     assert busy.nodes[0].broken
 
 
+def test_more_nodes_than_there_are_of_their_kind_are_not_taken_away_and_the_search_goes_on():
+    past = a_past(0.35)
+    mixed = Cluster.build([8] * 19 + [4])
+    outcome = simulate(past.jobs, mixed, EASY)
+    mixed_past = replace(past, cluster=mixed, wait_s=outcome.first_start - past.jobs.submit)
+    found = search(mixed_past, EASY, Goals())
+    # One node in twenty can go; two of the kind of the last one do not exist.
+    assert {point.nodes for point in found.nodes if point.nodes < 0} <= {-1}
+    assert {point.nodes for point in found.nodes if point.nodes > 0}
+    assert found.tried
+
+
+def test_a_placement_that_large_nodes_do_not_go_with_is_named_as_not_tried():
+    past = a_past(0.8, nodes=20)
+    large = Cluster.build([80, 80])
+    outcome = simulate(past.jobs, large, EASY)
+    found = search(
+        replace(past, cluster=large, wait_s=outcome.first_start - past.jobs.submit), EASY, Goals(),
+        thorough=True,
+    )  # fmt: skip
+    assert "fgd" in found.left_out.unknown
+    assert "fgd" not in {change.name for each in found.tried for change in each.changes}
+
+
 def test_a_goal_of_a_class_decides_how_few_nodes_are_enough():
     goals = '[[class]]\nname="now"\nmatch={{qos="now"}}\nmax_wait_p95="{wait}"\n'
     past = a_past(0.85, qos=["now" if job % 5 == 0 else "later" for job in range(1200)])
