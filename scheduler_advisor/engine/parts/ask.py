@@ -39,6 +39,9 @@ class Ask:
     nodes: tuple[int, ...]
     need: str
     distinct: bool = False  # each task on a node of its own
+    exclusive: bool = False  # each task has its node to itself, with all that is on it
+    part: bool = False  # it asks for a part of a GPU, though it gets a whole node
+    closed: frozenset[int] = frozenset()  # of `nodes`, those that others have reserved
 
     def rest_part(self, amount: int) -> int:
         """The rest's share of a task's CPU or memory, rounded up."""
@@ -49,7 +52,8 @@ def ask_of(jobs: Jobs, job: int, nodes: Sequence[int], sharing: Sharing, need: s
     """What the job asks for; without sharing a part of a GPU becomes a whole one."""
     milli = int(jobs.gpu_milli[job])
     gpus = int(jobs.gpus_per_task[job])
-    if milli and sharing is Sharing.NONE:
+    exclusive = bool(jobs.exclusive[job])
+    if milli and (sharing is Sharing.NONE or exclusive):
         milli, gpus = 0, 1
     return Ask(
         job,
@@ -63,6 +67,8 @@ def ask_of(jobs: Jobs, job: int, nodes: Sequence[int], sharing: Sharing, need: s
         tuple(nodes),
         need,
         bool(jobs.distinct_nodes[job]),
+        exclusive,
+        exclusive and bool(jobs.gpu_milli[job]),
     )
 
 
@@ -96,9 +102,10 @@ def place(
             _undo(floor, pieces, ask.job, guard)
             return None
         cpu, mem = ask.rest_part(ask.cpu), ask.rest_part(ask.mem)
-        pieces.append(take_whole(floor, node, ask.job, ask.rest, cpu, mem))
+        taken = taken_of(floor, node, ask, ask.rest, cpu, mem)
+        pieces.append(take_whole(floor, node, ask.job, *taken))
         if guard is not None:
-            guard.take(node, ask.rest, cpu, mem, 1)
+            guard.take(node, *taken, 1)
     return pieces
 
 
@@ -116,7 +123,7 @@ def lift(floor: Floor, pieces: Sequence[Piece], job: int) -> None:
 
 
 def _networked(ask: Ask, policy: Policy) -> bool:
-    return policy.placement is Placement.TOPOLOGY and ask.gpus > 0
+    return policy.placement is Placement.TOPOLOGY and ask.gpus > 0 and not ask.part
 
 
 def _one(
@@ -130,20 +137,32 @@ def _one(
     if ask.milli:
         return _share(floor, ask, policy)
     able = [node] if node is not None else [one for one in ask.nodes if one not in used]
-    able = [one for one in able if _fits(floor, one, ask.gpus, ask.cpu, ask.mem)]
+    need = (ask.gpus, ask.cpu, ask.mem)
+    able = [one for one in able if _fits(floor, one, ask, *need)]
     if guard is not None:
-        able = [one for one in able if guard.safe(one, ask.gpus, ask.cpu, ask.mem)]
+        able = [one for one in able if guard.safe(one, *taken_of(floor, one, ask, *need))]
     chosen = _preferred(floor, able, policy.placement)
     if chosen is None:
         return None
+    taken = taken_of(floor, chosen, ask, *need)
     if guard is not None:
-        guard.take(chosen, ask.gpus, ask.cpu, ask.mem, 1)
-    return take_whole(floor, chosen, ask.job, ask.gpus, ask.cpu, ask.mem)
+        guard.take(chosen, *taken, 1)
+    return take_whole(floor, chosen, ask.job, *taken)
 
 
-def _fits(floor: Floor, node: int, gpus: int, cpu: int, mem: int) -> bool:
+def _fits(floor: Floor, node: int, ask: Ask, gpus: int, cpu: int, mem: int) -> bool:
     machine = floor[node]
-    return machine.down == 0 and machine.cpu >= cpu and machine.mem >= mem and machine.whole >= gpus
+    if machine.down or node in ask.closed or (ask.exclusive and machine.tasks):
+        return False
+    return machine.cpu >= cpu and machine.mem >= mem and machine.whole >= gpus
+
+
+def taken_of(
+    floor: Floor, node: int, ask: Ask, gpus: int, cpu: int, mem: int
+) -> tuple[int, int, int]:
+    """What a task takes of a node where it fits: all of it, if the job has nodes to itself."""
+    machine = floor[node]
+    return (machine.whole, machine.cpu, machine.mem) if ask.exclusive else (gpus, cpu, mem)
 
 
 def _preferred(floor: Floor, able: Sequence[int], placement: Placement) -> int | None:
@@ -164,6 +183,7 @@ def _share(floor: Floor, ask: Ask, policy: Policy) -> Piece | None:
         node
         for node in ask.nodes
         if floor[node].down == 0 and floor[node].cpu >= ask.cpu and floor[node].mem >= ask.mem
+        if node not in ask.closed
     ]
     if kind is Sharing.MIG:
         return _sliced(floor, ask, able)
@@ -244,7 +264,12 @@ def _by_network(
             room = min(room, machine.cpu // ask.cpu)
         if ask.mem:
             room = min(room, machine.mem // ask.mem)
-        if room > 0 and guard is not None and not guard.safe(node, ask.gpus, ask.cpu, ask.mem):
+        if ask.exclusive:
+            room = min(room, 1)
+        if node in ask.closed or (ask.exclusive and machine.tasks):
+            room = 0
+        taken = taken_of(floor, node, ask, ask.gpus, ask.cpu, ask.mem)
+        if room > 0 and guard is not None and not guard.safe(node, *taken):
             room = 0
         rooms[node] = min(room, 1) if ask.distinct else room
     return gang_nodes(site_of(tree, free), rooms, tasks, ask.need)
@@ -269,11 +294,12 @@ def _rest_node(
     guard: Guard | None,
 ) -> int | None:
     cpu, mem = ask.rest_part(ask.cpu), ask.rest_part(ask.mem)
-    able = [node for node in ask.nodes if _fits(floor, node, ask.rest, cpu, mem)]
+    able = [node for node in ask.nodes if _fits(floor, node, ask, ask.rest, cpu, mem)]
     if ask.distinct:
         able = [node for node in able if node not in {piece.node for piece in pieces}]
     if guard is not None:
-        able = [node for node in able if guard.safe(node, ask.rest, cpu, mem)]
+        rest = (ask.rest, cpu, mem)
+        able = [node for node in able if guard.safe(node, *taken_of(floor, node, ask, *rest))]
     if not _networked(ask, policy):
         return _preferred(floor, able, policy.placement)
     last, used = pieces[-1].node, {piece.node for piece in pieces}

@@ -15,7 +15,7 @@ from scheduler_advisor.engine.errors import EngineError
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import OutageKind
 from scheduler_advisor.engine.live.settings import Stop
-from scheduler_advisor.engine.parts.ask import Ask, ask_of, lift, place
+from scheduler_advisor.engine.parts.ask import Ask, ask_of, lift
 from scheduler_advisor.engine.parts.attempt import Progress
 from scheduler_advisor.engine.parts.family import Family
 from scheduler_advisor.engine.parts.floor import Piece, empty_floor
@@ -28,9 +28,11 @@ from scheduler_advisor.engine.parts.mig import WHOLE
 from scheduler_advisor.engine.parts.places import islands_of
 from scheduler_advisor.engine.parts.runner import Runner
 from scheduler_advisor.engine.parts.settings import Elastic
+from scheduler_advisor.engine.parts.windows import Windows
 from scheduler_advisor.engine.policy import Backfill, Placement, Policy
 
 NEVER = 1 << 62
+EDGE = 3  # a reservation begins or ends
 
 
 class Fluid(Room):
@@ -51,6 +53,7 @@ class Fluid(Room):
         by_network = policy.placement is Placement.TOPOLOGY
         islands = islands_of(cluster).tolist() if by_network else None
         self.floor, self.tree = empty_floor(cluster, islands), tree_of(cluster)
+        self.windows = Windows(jobs, cluster)
         size = len(jobs)
         kind = policy.sharing.kind
         self.asks = [ask_of(jobs, job, nodes[job], kind, needs[job]) for job in range(size)]
@@ -186,10 +189,13 @@ class Fluid(Room):
             events.append((outage.down_at, 1 if outage.kind is OutageKind.FAIL else 2, node))
             if outage.up_at is not None:
                 events.append((outage.up_at, 0, node))
+        events += [(at, EDGE, 0) for at in self.windows.edges()]
         return sorted(events)
 
     def _happen(self, kind: int, node: int) -> None:
         self.events += 1
+        if kind == EDGE:
+            return  # a pass follows
         machine = self.floor[node]
         before = self._down_free(node)
         if kind == 0:
@@ -289,12 +295,17 @@ class Fluid(Room):
         bounds = (int(self.jobs.min_tasks[job]), int(self.jobs.max_tasks[job]))
         return (
             ask.tasks, ask.gpus, ask.milli, ask.rest, ask.cpu, ask.mem, ask.latency, ask.nodes,
-            ask.need, bounds,
+            ask.exclusive,
+            ask.need, bounds, *self._by_window(job),
         )  # fmt: skip
+
+    def _by_window(self, job: int) -> tuple[object, ...]:
+        """Beside reservations it matters how long the job is, too."""
+        return (int(self.jobs.limit[job]), self.jobs.reservation[job]) if self.windows.any else ()
 
     def _start(self, job: int, *, head: bool) -> bool:
         ask = self.asks[job]
-        pieces = place(self.floor, ask, ask.tasks, self.policy, self.tree)
+        pieces = self.find(ask, ask.tasks)
         tasks = ask.tasks
         if pieces is None and self.policy.elastic.kind is Elastic.RESIZE:
             from scheduler_advisor.engine.parts.fluid_resize import start_smaller
@@ -371,7 +382,7 @@ class Fluid(Room):
         held = self.speeds.held_in_all(runner)
         self.held_milli += sign * held
         if self._queues is not None:
-            self._queues.holds(runner.ask.job, held, sign, self.now)
+            self._queues.holds(runner.ask.job, self.counted(runner.ask.job), sign, self.now)
         for piece in runner.pieces:
             if self.floor[piece.node].down:
                 self.down_free -= sign * self.speeds.held_milli(runner.ask, piece)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduler_advisor.engine.parts.ask import lift, place
+from scheduler_advisor.engine.parts.ask import lift
 from scheduler_advisor.engine.parts.floor import Piece, retake
 from scheduler_advisor.engine.parts.settings import Defrag
 
@@ -29,7 +29,7 @@ def consolidate(fluid: Fluid, job: int) -> bool:
     if not moved:
         return False
     ask = fluid.asks[job]
-    pieces = place(fluid.floor, ask, ask.tasks, fluid.policy, fluid.tree)
+    pieces = fluid.find(ask, ask.tasks)
     assert pieces is not None  # it fitted a moment ago
     homes = _homes(fluid, moved)
     for other, found in (homes or {}).items():
@@ -94,7 +94,7 @@ def _homes(fluid: Fluid, moved: list[int]) -> dict[int, list[Piece]] | None:
     homes: dict[int, list[Piece]] = {}
     for other in sorted(moved, key=lambda one: (-fluid.held_by(one), one)):
         runner = fluid.running[other]
-        pieces = place(fluid.floor, runner.ask, runner.tasks, fluid.policy, fluid.tree)
+        pieces = fluid.find(runner.ask, runner.tasks)
         if pieces is None:
             for placed, found in homes.items():
                 lift(fluid.floor, found, placed)

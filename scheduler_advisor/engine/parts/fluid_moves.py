@@ -89,6 +89,8 @@ def houses_of(fluid: Fluid) -> list[House]:
         # A gang that must stay within a domain, or one task to a node, moves as one or not at all.
         free_to_go = len(nodes) == 1 or not (runner.ask.need or runner.ask.distinct)
         believed = max(runner.end, runner.started + int(fluid.jobs.limit[job]))
+        free_to_go = free_to_go and not runner.ask.exclusive
+        barred = fluid.windows.kept_from(job, fluid.now, believed)
         for node in sorted(nodes):
             here = [piece for piece in runner.pieces if piece.node == node]
             tenants.setdefault(node, []).append(
@@ -101,6 +103,7 @@ def houses_of(fluid: Fluid) -> list[House]:
                     believed - fluid.now,
                     bool(may and whole and free_to_go and runner.until is None),
                     sum(len(piece.gpus) for piece in runner.pieces),
+                    barred,
                 )
             )
     return [

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from scheduler_advisor.engine.live.reference_tree import Node
 from scheduler_advisor.engine.live.settings import Reach
-from scheduler_advisor.engine.parts.ask import place
 from scheduler_advisor.engine.parts.fluid_consolidate import consolidate
 from scheduler_advisor.engine.parts.fluid_resize import start_smaller
 from scheduler_advisor.engine.parts.fluid_shadow import Promise, promise_to
@@ -87,6 +86,8 @@ def _examine(fluid: Fluid, this: Pass, job: int) -> None:
         return
     if (policy.quota.strict and leaf in this.blocked) or queues.over_a_limit(job):
         return
+    if fluid.windows.held_back(job, fluid.now):
+        return
     admitted = queues.admits(job, queues.size[job], fluid.free_milli())
     if admitted and _start(fluid, this, job):
         this.failed.clear()
@@ -129,7 +130,7 @@ def _start(fluid: Fluid, this: Pass, job: int) -> bool:
     if shape in this.failed:
         return False
     tasks = ask.tasks
-    pieces = place(fluid.floor, ask, tasks, fluid.policy, fluid.tree, guard)
+    pieces = fluid.find(ask, tasks, guard)
     if pieces is None and guard is None and elastic:
         found = start_smaller(fluid, ask, this.head is None)
         tasks, pieces = found if found is not None else (tasks, None)
@@ -137,7 +138,7 @@ def _start(fluid: Fluid, this: Pass, job: int) -> bool:
         this.failed.add(shape)
         return False
     if guard is not None:
-        guard.free -= size
+        guard.free -= sum(fluid.speeds.held_milli(ask, piece) for piece in pieces)
     fluid.begin(ask, tasks, pieces)
     fluid.dequeue(job)
     return True

@@ -32,6 +32,7 @@ def needs_queues(cluster: Cluster, policy: Policy) -> bool:
         or policy.quota != QuotaPart()
         or policy.defrag.kind is Defrag.PENDING
         or bool(cluster.limits)
+        or bool(cluster.reservations)
         or cluster.headroom_gpus > 0
     )
 

@@ -30,7 +30,7 @@ def start_smaller(fluid: Fluid, ask: Ask, head: bool) -> tuple[int, list[Piece]]
     elastic jobs give tasks back until the minimum fits."""
     least = least_tasks(fluid, ask)
     for tasks in range(ask.tasks - 1, least - 1, -1):
-        pieces = place(fluid.floor, ask, tasks, fluid.policy, fluid.tree)
+        pieces = fluid.find(ask, tasks)
         if pieces is not None:
             return tasks, pieces
     return give_way(fluid, ask, least) if head else None
@@ -48,7 +48,7 @@ def give_way(fluid: Fluid, ask: Ask, tasks: int) -> tuple[int, list[Piece]] | No
         piece = fluid.running[victim].pieces[kept - 1]
         release(fluid.floor, piece, victim)
         given.setdefault(victim, []).append(piece)
-        pieces = place(fluid.floor, ask, tasks, fluid.policy, fluid.tree)
+        pieces = fluid.find(ask, tasks)
         if pieces is not None:
             for job, gone in given.items():
                 runner = fluid.running[job]
@@ -95,7 +95,9 @@ def _one_more(fluid: Fluid, job: int, added: list[Piece]) -> Ask:
         nodes = [node for node in nodes if int(of[node]) in inside]
     elif ask.need:
         nodes = [node for node in nodes if node in used]
-    return replace(ask, tasks=1, rest=0, nodes=tuple(nodes))
+    until = max(runner.end, runner.started + int(fluid.jobs.limit[job]))
+    closed = fluid.windows.kept_from(job, fluid.now, until)
+    return replace(ask, tasks=1, rest=0, nodes=tuple(nodes), closed=closed)
 
 
 def _grown(fluid: Fluid, job: int, more: list[Piece]) -> None:

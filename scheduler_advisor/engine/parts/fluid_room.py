@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
-from scheduler_advisor.engine.parts.ask import Ask, lift, place
+from scheduler_advisor.engine.parts.ask import Ask, Guard, lift, place
 from scheduler_advisor.engine.parts.attempt import Progress
 from scheduler_advisor.engine.parts.floor import Floor, Piece, retake
 from scheduler_advisor.engine.parts.fluid_queues import Queues
@@ -13,6 +15,7 @@ from scheduler_advisor.engine.parts.fluid_stop import Stops
 from scheduler_advisor.engine.parts.levels import Tree
 from scheduler_advisor.engine.parts.mig import WHOLE
 from scheduler_advisor.engine.parts.runner import Runner
+from scheduler_advisor.engine.parts.windows import Windows
 from scheduler_advisor.engine.policy import Policy
 
 
@@ -24,6 +27,7 @@ class Room:
     policy: Policy
     floor: Floor
     tree: Tree
+    windows: Windows
     asks: list[Ask]
     progress: list[Progress]
     speeds: Speeds
@@ -59,11 +63,12 @@ class Room:
         return self.free_milli() - size >= self.cluster.headroom_gpus * WHOLE
 
     def never_alone(self, job: int) -> bool:
-        """Whether a maximum, a limit or the headroom keeps it out of the empty cluster."""
+        """Whether a maximum, a limit, its reservation or the headroom keeps it out for ever."""
         total = self.cluster.total_gpus * WHOLE - self.queues.size[job]
         return (
             self.queues.over_a_maximum(job)
             or self.queues.over_a_limit(job)
+            or self.windows.never(job)
             or total < self.cluster.headroom_gpus * WHOLE
         )
 
@@ -75,31 +80,43 @@ class Room:
         """Thousandths of GPUs that the running job holds."""
         return self.speeds.held_in_all(self.running[job])
 
+    def counted(self, job: int) -> int:
+        """What the running job counts in its queues: what it holds; of nodes that it has to
+        itself, what it asks for."""
+        return self.queues.size[job] if self.asks[job].exclusive else self.held_by(job)
+
     def keep(self, milli: int) -> None:
         """So many more are kept for somebody from now on."""
         self.kept_milli += milli
 
     def lift_off(self, job: int) -> None:
         """The running job is off the floor and off the counts, in thought."""
-        held = self.held_by(job)
         lift(self.floor, self.running[job].pieces, job)
         self._lifted += self._up_milli(self.running[job])
-        self.queues.holds(job, held, -1, self.now)
+        self.queues.holds(job, self.counted(job), -1, self.now)
 
     def put_back(self, job: int) -> None:
         """It is back."""
-        held, runner = self.held_by(job), self.running[job]
+        runner = self.running[job]
         for piece in runner.pieces:
             retake(self.floor, piece, job, runner.ask.latency)
         self._lifted -= self._up_milli(runner)
-        self.queues.holds(job, held, 1, self.now)
+        self.queues.holds(job, self.counted(job), 1, self.now)
+
+    def find(self, ask: Ask, tasks: int, guard: Guard | None = None) -> list[Piece] | None:
+        """Puts so many tasks of the job on the floor, on nodes that no reservation of others needs
+        before it ends by its limit; or changes nothing."""
+        if self.windows.any:
+            until = self.now + int(self.jobs.limit[ask.job])
+            ask = replace(ask, closed=self.windows.kept_from(ask.job, self.now, until))
+        return place(self.floor, ask, tasks, self.policy, self.tree, guard)
 
     def would_fit(self, job: int) -> list[Piece] | None:
         """Where the job would go now; nothing changes."""
         size, ask = self.queues.size[job], self.asks[job]
         if not self.headroom_left(size) or not self.queues.admits(job, size, self.free_milli()):
             return None
-        pieces = place(self.floor, ask, ask.tasks, self.policy, self.tree)
+        pieces = self.find(ask, ask.tasks)
         lift(self.floor, pieces or [], job)
         return pieces
 
@@ -124,8 +141,8 @@ class Room:
                 end = max(runner.end, runner.started + int(self.jobs.limit[job]))
                 found.append((end, runner.pieces, self._up_milli(runner)))
         for claim in self.stops.claims:
-            size = self.queues.size[claim.job]
-            found.append((claim.believed, claim.pieces, size))
+            gpus = sum(len(piece.gpus) for piece in claim.pieces)
+            found.append((claim.believed, claim.pieces, gpus * WHOLE))
         return found
 
     def _up_milli(self, runner: Runner) -> int:

@@ -44,46 +44,46 @@ _LEVELS = {number: str(level) for level, number in NEEDS.items() if level is not
 
 
 ORDERS = (*STATIC_ORDERS, Order.FAIR_SHARE, Order.DRF)
+TIMED = "preemption that takes time"
+AT_ONCE = "set preemption.grace_s=0 and preemption.gib_per_gpu=0"
 BACKFILLS = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY)
 
 
 def check_fluid(jobs: Jobs, cluster: Cluster, policy: Policy) -> None:
-    """Raises PolicyError for what this driver does not know."""
+    """Raises PolicyError for what this driver does not know, with the key to change."""
     eviction, shares = policy.eviction, bool(jobs.gpu_milli.any())
     stops = policy.preemption is not Preemption.NONE or policy.quota.reclaim is not Reclaim.NONE
     shared = policy.sharing.kind not in (Sharing.ASKED, Sharing.NONE)
+    slow = stops and eviction.takes_time
     unknown = {
-        f"backfill {policy.backfill} (use {', '.join(BACKFILLS)})": policy.backfill
-        not in BACKFILLS,
-        f"placement {policy.placement} (use {', '.join(PLACEMENTS)})": policy.placement
-        not in PLACEMENTS,
-        "gang = false": not policy.gang,
-        f"order {policy.order} (use {', '.join(ORDERS)})": policy.order not in ORDERS,
-        "backfill.whole_nodes or backfill.interval_s": policy.backfill_whole_nodes
-        or policy.backfill_interval_s > 0,
-        "preemption.mode = suspend": stops and eviction.mode is Stop.SUSPEND,
-        "preemption, reclaim or consolidation where jobs share GPUs by"
-        f" sharing = {policy.sharing.kind}": shared
+        f"backfill {policy.backfill}; set backfill to one of {', '.join(BACKFILLS)}": (
+            policy.backfill not in BACKFILLS
+        ),
+        f"placement {policy.placement}; set placement to one of {', '.join(PLACEMENTS)}": (
+            policy.placement not in PLACEMENTS
+        ),
+        "gang = false; set gang=true": not policy.gang,
+        f"order {policy.order}; set order to one of {', '.join(ORDERS)}": policy.order
+        not in ORDERS,
+        "whole-node plans; set backfill.whole_nodes=false": policy.backfill_whole_nodes,
+        "backfill.interval_s; set it to 0": policy.backfill_interval_s > 0,
+        "preemption.mode = suspend; set preemption.mode=requeue": stops
+        and eviction.mode is Stop.SUSPEND,
+        f"stopping or moving jobs that share GPUs by sharing = {policy.sharing.kind}; set"
+        " sharing=asked, or preemption=none, quota.reclaim=none and defrag=none": shared
         and shares
         and (stops or policy.defrag.kind is Defrag.PENDING),
-        "preemption that takes time where nodes fail": stops
-        and eviction.takes_time
-        and bool(cluster.outages),
-        "preemption that takes time where jobs take parts of GPUs": stops
-        and eviction.takes_time
-        and shares,
-        "backfill easy where jobs take parts of GPUs": policy.backfill is Backfill.EASY and shares,
-        "headroom where jobs are resized": cluster.headroom_gpus > 0
+        f"{TIMED} where nodes fail; {AT_ONCE}": slow and bool(cluster.outages),
+        f"{TIMED} where jobs take parts of GPUs; {AT_ONCE}": slow and shares,
+        "backfill easy where jobs take parts of GPUs; set backfill=greedy": shares
+        and policy.backfill is Backfill.EASY,
+        "headroom where jobs are resized; set elastic=fixed": cluster.headroom_gpus > 0
         and policy.elastic.kind is Elastic.RESIZE,
-        "reservations": bool(cluster.reservations),
-        "exclusive nodes": bool(jobs.exclusive.any()),
     }
     for what, there in unknown.items():
         if there:
-            raise PolicyError(
-                f"policy: {', '.join(driver_of(jobs, policy).because) or 'the plain driver'} does"
-                f" not go with {what} yet"
-            )
+            because = ", ".join(driver_of(jobs, policy).because) or "the plain driver"
+            raise PolicyError(f"policy: {because} does not go with {what}")
     if policy.defrag.kind is Defrag.HOURS and not policy.defrag.hours:
         raise PolicyError("policy: defrag = hours needs defrag.hours, such as 2|14")
 

@@ -12,6 +12,7 @@ from scheduler_advisor.engine.parts.mig import WHOLE
 if TYPE_CHECKING:
     from scheduler_advisor.engine.parts.fluid import Fluid
 
+TASKS = 3  # column of what is left: tasks that lie there
 MANY = 1 << 16  # tasks that ask for nothing
 Left = dict[int, list[int]]
 
@@ -38,16 +39,16 @@ class Promise:
     def take(self, node: int, gpus: int, cpu: int, mem: int, sign: int) -> None:
         """A task that outlasts the instant is on the node, or is not after all."""
         if node in self.left:
-            for at, amount in enumerate((gpus, cpu, mem)):
+            for at, amount in enumerate((gpus, cpu, mem, -1)):
                 self.left[node][at] -= sign * amount
 
 
 def promise_to(fluid: Fluid, head: Ask, size: int) -> Promise:
     """What the head is promised, as things stand."""
     left = {
-        node: [fluid.floor[node].whole, fluid.floor[node].cpu, fluid.floor[node].mem]
+        node: [machine.whole, machine.cpu, machine.mem, machine.tasks]
         for node in head.nodes
-        if not fluid.floor[node].down
+        if not (machine := fluid.floor[node]).down
     }
     free, keep = fluid.free_milli(), fluid.cluster.headroom_gpus * WHOLE
     ends: dict[int, list[tuple[list[Piece], int]]] = {}
@@ -58,10 +59,13 @@ def promise_to(fluid: Fluid, head: Ask, size: int) -> Promise:
             free += held
             for piece in pieces:
                 if piece.node in left:
-                    for column, amount in enumerate((len(piece.gpus), piece.cpu, piece.mem)):
+                    amounts = (len(piece.gpus), piece.cpu, piece.mem, -1)
+                    for column, amount in enumerate(amounts):
                         left[piece.node][column] += amount
-        if enough(head, left) and free - size >= keep:
-            return Promise(at, head, left, free)
+        until = at + int(fluid.jobs.limit[head.job])
+        able = {node: left[node] for node in fluid.windows.open_to(head.job, [*left], at, until)}
+        if enough(head, able) and free - size >= keep:
+            return Promise(at, head, able, free)
     return Promise(float("inf"), head, {}, 0)
 
 
@@ -80,8 +84,10 @@ def _count(head: Ask, left: Left, gpus: int, cpu: int, mem: int) -> int:
     total = 0
     for here in left.values():
         room = MANY
-        for have, need in zip(here, (gpus, cpu, mem), strict=True):
+        for have, need in zip(here, (gpus, cpu, mem), strict=False):
             if need:
                 room = min(room, have // need)
-        total += max(0, min(room, 1) if head.distinct else room)
+        if head.exclusive and here[TASKS]:
+            continue
+        total += max(0, min(room, 1) if head.distinct or head.exclusive else room)
     return total

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from scheduler_advisor.engine.groups import tiers
 from scheduler_advisor.engine.live.settings import Eligible, Rank, Reach, Reclaim, Stop, Victims
-from scheduler_advisor.engine.parts.ask import lift, place
+from scheduler_advisor.engine.parts.ask import lift
 from scheduler_advisor.engine.parts.floor import Piece, take_whole
 from scheduler_advisor.engine.parts.mig import WHOLE
+from scheduler_advisor.engine.parts.settings import Defrag
 from scheduler_advisor.engine.policy import Preemption
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class Stops:
         assert found is not None  # only other queues' jobs are reclaimed
         theirs = found[1]
         if self._quota.reclaim is Reclaim.STRICT:
-            held = self._fluid.held_by(other)
+            held = self._fluid.counted(other)
             return theirs.used - held >= queues.entitled(theirs)
         return theirs.used > queues.entitled(theirs)
 
@@ -173,9 +174,9 @@ class Stops:
         leaf = fluid.queues.leaf(other)
         at, gone = self._by_leaf.get(leaf, (hour, 0))
         gone = gone if at == hour else 0
-        gone += sum(fluid.held_by(one) for one in lifted if fluid.queues.leaf(one) is leaf)
+        gone += sum(fluid.counted(one) for one in lifted if fluid.queues.leaf(one) is leaf)
         most = part.max_team_gpus_per_hour * WHOLE
-        return not most or gone + fluid.held_by(other) <= most
+        return not most or gone + fluid.counted(other) <= most
 
     def _note(self, victims: list[int]) -> None:
         hour = self._fluid.now // HOUR_S
@@ -187,7 +188,7 @@ class Stops:
             leaf = self._fluid.queues.leaf(job)
             at, gone = self._by_leaf.get(leaf, (hour, 0))
             gone = gone if at == hour else 0
-            self._by_leaf[leaf] = (hour, gone + self._fluid.held_by(job))
+            self._by_leaf[leaf] = (hour, gone + self._fluid.counted(job))
 
     # How long it takes
 
@@ -197,9 +198,7 @@ class Stops:
             for other in victims:
                 fluid.stop(other, self._part.mode)
                 fluid.stopped.append(other)
-            again = place(
-                fluid.floor, fluid.asks[job], fluid.asks[job].tasks, fluid.policy, fluid.tree
-            )
+            again = fluid.find(fluid.asks[job], fluid.asks[job].tasks)
             assert again is not None  # it fitted a moment ago
             fluid.begin(fluid.asks[job], fluid.asks[job].tasks, again)
             return
@@ -252,7 +251,8 @@ class Stops:
     def _wakes(self) -> list[int]:
         fluid, part = self._fluid, self._part
         wakes = []
-        if part.min_run_s:
+        moves = fluid.policy.defrag.kind is Defrag.PENDING
+        if part.min_run_s and (self.by_rank or self.reclaims or moves):
             for job, runner in fluid.running.items():
                 at = runner.started + part.min_run_s
                 if self.may_stop[job] and job not in self.claim_of and at > fluid.now:

@@ -11,7 +11,8 @@ class Tenant:
     """A job's tasks on one node, for a pass of moves. `cost_s`: checkpoint and restore;
     `left_s`: how long it is believed to run on; `movable`: it may be stopped, and its tasks may lie
     anywhere; `held`: GPUs that the whole job holds, which all stand still when some of them move
-    (0: those of this node)."""
+    (0: those of this node); `barred`: nodes
+    that others have reserved before it ends."""
 
     job: int
     gpus: int
@@ -21,6 +22,7 @@ class Tenant:
     left_s: int
     movable: bool
     held: int = 0
+    barred: frozenset[int] = frozenset()
 
     @property
     def still(self) -> int:
@@ -111,6 +113,7 @@ def _emptied(
             for node, (gpus, cpu, mem) in trial.items()
             if node != house.node
             and node not in emptied
+            and node not in tenant.barred
             and by_node[node].tenants
             and by_node[node].kind == house.kind
             and gpus >= tenant.gpus

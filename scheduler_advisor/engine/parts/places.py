@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.parts.levels import Level, tree_of
 from scheduler_advisor.engine.parts.links import Links, links_of
-from scheduler_advisor.engine.parts.settings import Binding
+from scheduler_advisor.engine.parts.settings import Binding, TopologyPart
 from scheduler_advisor.engine.policy import Placement, Policy
 
 Ints = NDArray[np.int64]
@@ -20,6 +22,20 @@ NEEDS = {Level.NODE: 1, Level.ISLAND: 1, Level.LEAF: 2, Level.SPINE: 3, Level.BL
 def by_network(policy: Policy) -> bool:
     """Whether the network decides where jobs go or how long they run."""
     return policy.placement is Placement.TOPOLOGY or policy.topology.slowdown
+
+
+def network_model(policy: Policy) -> TopologyPart | None:
+    """The keys that say how fast the network is; None where it does not matter to the policy."""
+    if not by_network(policy):
+        return None
+    plain = TopologyPart()
+    return replace(
+        policy.topology,
+        level=plain.level,
+        binding=plain.binding,
+        slowdown=plain.slowdown,
+        comm_milli=plain.comm_milli,
+    )
 
 
 def islands_of(cluster: Cluster) -> Ints:

@@ -18,6 +18,7 @@ from scheduler_advisor.engine import (
     Outage,
     OutageKind,
     Policy,
+    Reservation,
     Scope,
 )
 from scheduler_advisor.engine.live.reference_run import live_reference
@@ -48,7 +49,21 @@ def cluster_of(draw, timed):
         spine=[f"s{one}" for one in draw.integers(0, 2, nodes)],
         outages=tuple(away),
         limits=tuple(limits if draw.random() < 0.2 else ()),
+        reservations=reservations(draw, nodes),
         headroom_gpus=int(draw.choice([0, 0, 0, 1])),
+    )
+
+
+def reservations(draw, nodes):
+    """None, or one of some nodes for a while."""
+    if draw.random() < 0.7:
+        return ()
+    since = int(draw.integers(0, 40))
+    kept = sorted(set(draw.integers(0, nodes, 2).tolist()))
+    return (
+        Reservation(
+            "kept", tuple(f"n{one:05d}" for one in kept), since, since + int(draw.integers(5, 60))
+        ),
     )
 
 
@@ -74,6 +89,8 @@ def workload(draw, shares):
         team=draw.choice(["a", "b", "c"], count).tolist(),
         user=draw.choice(["x", "y"], count).tolist(),
         account=draw.choice(["m", "n"], count).tolist(),
+        exclusive=(draw.random(count) < (0.2 if draw.random() < 0.4 else 0)).astype(np.int64),
+        reservation=np.where(draw.random(count) < 0.1, "kept", "").tolist(),
         parent_of=[(count - 1, 0)] if draw.random() < 0.3 else [],
         **columns,
     )

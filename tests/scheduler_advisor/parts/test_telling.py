@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,10 @@ from scheduler_advisor.engine import (
     Outage,
     OutageKind,
     Policy,
+    PolicyError,
+    Reservation,
     Scope,
+    preset,
     simulate,
 )
 
@@ -49,8 +53,18 @@ def cluster_of(draw, timed):
         cpu_milli=draw.choice([4, 100], nodes).tolist(),
         outages=tuple(away),
         limits=tuple(limits if draw.random() < 0.2 else ()),
+        reservations=reservations(draw, nodes),
         headroom_gpus=int(draw.choice([0, 0, 0, 1])),
     )
+
+
+def reservations(draw, nodes):
+    """None, or one of some nodes for a while."""
+    if draw.random() < 0.7:
+        return ()
+    since = SOON + int(draw.integers(0, 40))
+    kept = sorted({f"n{int(one):05d}" for one in draw.integers(0, nodes, 2)})
+    return (Reservation("kept", tuple(kept), since, since + int(draw.integers(5, 60))),)
 
 
 def workload(draw, elastic):
@@ -81,6 +95,8 @@ def workload(draw, elastic):
         team=draw.choice(["a", "b", "c"], count).tolist(),
         user=draw.choice(["x", "y"], count).tolist(),
         account=draw.choice(["m", "n"], count).tolist(),
+        exclusive=(draw.random(count) < (0.2 if draw.random() < 0.4 else 0)).astype(np.int64),
+        reservation=np.where(draw.random(count) < 0.1, "kept", "").tolist(),
         parent_of=parents,
     )
 
@@ -262,3 +278,53 @@ def test_a_replica_whose_time_goes_by_while_others_leave_for_it_never_starts():
     assert outcome.starts.tolist() == [2, 0]
     assert outcome.start[0] == 30
     assert outcome.short_replica_min == 15 / 60
+
+
+def test_kai_consolidates_on_a_cluster_with_a_reservation_and_not_into_it():
+    """Two half-used nodes: the job of four GPUs has one emptied. The third node is free and would
+    take the job that moves, but is kept for others from 3,000 s on."""
+    jobs = Jobs.build(
+        submit=[0, 0, 1000, 1000], run=[5000, 6000, 2500, 100], gpus=[2, 2, 4, 1],
+        preemptible=[1, 1, 0, 0], reservation=["", "", "", "kept"],
+        team=["a", "b", "c", "c"],
+    )  # fmt: skip
+    kept = Reservation("kept", ("n00002",), 3000, 3500)
+    three = Cluster.build(gpus=[4, 4, 4], reservations=(kept,))
+    policy = preset("kai").with_values({"placement": "worst-fit"})
+    outcome = simulate(jobs, three, policy)
+    assert outcome.migrations.tolist() == [0, 1, 0, 0]
+    assert [outcome.nodes(job).tolist() for job in range(4)] == [[0], [0], [1], [2]]
+    assert outcome.start.tolist() == [0, 1000, 1000, 3000]
+
+
+def test_an_exclusive_job_that_moves_has_its_next_node_to_itself():
+    """It holds both GPUs of the first node for the one that it asks for; the second node is in use
+    and no home for it, the third is."""
+    jobs = Jobs.build(
+        submit=[0, 0, 10], run=[500, 500, 100], gpus=[1, 1, 2], exclusive=[1, 0, 0],
+        preemptible=[1, 0, 0], cpu_milli=[1, 1, 8],
+    )  # fmt: skip
+    three = Cluster.build(gpus=[2, 2, 2], cpu_milli=[8, 8, 4])
+    policy = Policy().with_values({"placement": "first-fit", "defrag": "pending"})
+    outcome = simulate(jobs, three, policy.with_values({"defrag.every_s": 0}))
+    assert outcome.migrations.tolist() == [1, 0, 0]
+    assert [outcome.nodes(job).tolist() for job in range(3)] == [[2], [1], [0]]
+    assert outcome.held_gpu_s == 2 * 510 + 500 + 2 * 100
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"order": "multifactor"}, "set order to one of fifo, priority"),
+        ({"gang": "false"}, "set gang=true"),
+        ({"preemption": "priority", "preemption.mode": "suspend"}, "preemption.mode=requeue"),
+        ({"preemption": "priority", "preemption.grace_s": 5}, "set preemption.grace_s=0"),
+    ],
+)
+def test_what_is_refused_says_in_one_line_which_key_to_change(keys, told):
+    jobs = Jobs.build(submit=[0], run=[1], gpus=[1])
+    away = Outage("n00000", 5, 9, OutageKind.FAIL)
+    one = Cluster.build(gpus=[1], outages=(away,))
+    with pytest.raises(PolicyError, match=told) as refused:
+        simulate(jobs, one, Policy().with_values({"defrag": "threshold", **keys}))
+    assert "\n" not in str(refused.value)

@@ -36,7 +36,9 @@ class Moves:
         room = self.room(gone)
         pieces, homes = self.find(job.at, room, self.tasks(job.at)), {}
         for other in sorted(gone, key=lambda one: (-self.held(one), one.at)):
-            tasks = [(piece.gpus, piece.cpu) for piece in other.pieces]
+            tasks = self.tasks(other.at)
+            if not self.table.rest_gpus[other.at]:
+                tasks = tasks[:1] * len(other.pieces)
             homes[other] = self.find(other.at, room, tasks)
             if homes[other] is None:
                 return False
@@ -63,8 +65,8 @@ class Moves:
         if part.kind == "threshold" and self.now - self.moved_at < part.every_s:
             return False
         room = self.room()
-        idle = sum(gpus for gpus, _ in room.values())
-        beside = sum(gpus for node, (gpus, _) in room.items() if gpus < self.cluster.gpus[node])
+        idle = sum(gpus for gpus, *_ in room.values())
+        beside = sum(gpus for node, (gpus, *_) in room.items() if gpus < self.cluster.gpus[node])
         if part.kind == "threshold" and (beside / idle if idle else 0.0) <= part.threshold:
             return False
         self.moved_at = self.now
@@ -77,6 +79,10 @@ class Emptying:
     def __init__(self, world, room):
         self.world, self.room = world, room
         self.first = {node: list(have) for node, have in room.items()}
+        self.takes = {  # nodes that take the same jobs are of one kind
+            node: frozenset(job.at for job in world.jobs if node in world.named(job.at))
+            for node in room
+        }
         self.here = {
             node: [job for job in world.running() if any(p.node == node for p in job.pieces)]
             for node in room
@@ -97,9 +103,11 @@ class Emptying:
             homes = {}
             for job in sorted(here, key=lambda one: (-self.part(one, node)[0], one.at)):
                 gpus, cpu = self.part(job, node)
+                away = world.away_from(job.at, world.goes_until(job))
                 able = [
                     one for one in trial
-                    if one != node and one not in left and self.here[one]
+                    if one != node and one not in left and self.here[one] and one not in away
+                    and self.takes[one] == self.takes[node]
                     and trial[one][0] >= gpus and trial[one][1] >= cpu
                 ]  # fmt: skip
                 if not able:
@@ -143,6 +151,8 @@ class Emptying:
             apart = len({piece.node for piece in job.pieces}) > 1
             tied = apart and bool(world.table.distinct_nodes[job.at])
             safe = bool(world.table.preemptible[job.at]) or job.every > 0
+            alone = bool(world.table.exclusive[job.at])
+            tied = tied or alone
             if tied or not safe or job.tells is not None or world.serves_until(job.at) is not None:
                 return False
             longest = max(longest, world.goes_until(job) - world.now)

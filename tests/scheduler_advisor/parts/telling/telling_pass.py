@@ -38,6 +38,8 @@ class Passes:
             leaf = self.tree.leaf(job.at)
             if (policy.quota.strict and leaf in blocked) or self.tree.over_a_limit(job.at):
                 continue
+            if self.held_back(job.at):
+                continue
             admitted = self.tree.admits(job.at, self.tree.size[job.at], self.free())
             if admitted and self.starts(job, head, promise):
                 continue
@@ -76,7 +78,7 @@ class Passes:
         if pieces is None:
             return False
         if bound is not None:
-            bound.free -= size
+            bound.free -= sum(piece.gpus for piece in pieces) * GPU
         self.begin(job, pieces)
         return True
 
@@ -133,6 +135,7 @@ class Passes:
         self.count()
         had = {job: list(job.pieces) for job in self.bending()}
         able = {job for job in had if len(job.pieces) < self.bends(job.at)[1]}
+        stays = {job: self.goes_until(job) for job in had}  # at the size that it has now
         free, more = self.free(), 0
         while able:
             part = {job: Fraction(len(job.pieces), self.bends(job.at)[1]) for job in able}
@@ -141,12 +144,12 @@ class Passes:
             found = None
             if self.tree.admits(job.at, (more + task[0]) * GPU, free):
                 used = {piece.node for piece in job.pieces}
-                found = self.find(job.at, self.room(), [task], used=used)
+                found = self.find(job.at, self.room(), [task], used=used, until=stays[job])
             if found is None:
                 able.discard(job)
                 continue
             job.pieces = job.pieces + found
-            more += task[0]
+            more += sum(piece.gpus for piece in found)
             if len(job.pieces) >= self.bends(job.at)[1]:
                 able.discard(job)
         for job, before in had.items():

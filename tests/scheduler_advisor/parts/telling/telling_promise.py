@@ -15,21 +15,36 @@ class Promise:
             if job.tells is None:
                 up = sum(piece.gpus for piece in job.pieces if not world.down[piece.node])
                 ends.setdefault(world.goes_until(job), []).append((job.pieces, up * GPU))
-        for job, (pieces, _, believed) in world.claims.items():
-            ends.setdefault(believed, []).append((pieces, world.tree.size[job.at]))
-        self.room, self.free, self.at = world.room(), world.free(), float("inf")
+        for pieces, _, believed in world.claims.values():
+            gpus = sum(piece.gpus for piece in pieces)
+            ends.setdefault(believed, []).append((pieces, gpus * GPU))
+        room, self.free, self.at = world.room(), world.free(), float("inf")
         keep = world.cluster.headroom_gpus * GPU
         for at in sorted(ends):
             for pieces, milli in ends[at]:
                 self.free += milli
                 for piece in pieces:
-                    if piece.node in self.room:
-                        self.room[piece.node][0] += piece.gpus
-                        self.room[piece.node][1] += piece.cpu
+                    if piece.node in room:
+                        room[piece.node][0] += piece.gpus
+                        room[piece.node][1] += piece.cpu
+                        room[piece.node][2] -= 1
+            self.room = self.usable(room, at)
             if self.fits() and self.free - world.tree.size[head.at] >= keep:
                 self.at = at
                 return
         self.room, self.free = {}, 0
+
+    def usable(self, room, at):
+        """The nodes that the head may use from then on."""
+        world, head = self.world, self.head.at
+        until, own = at + int(world.table.limit[head]), world.table.reservation[head]
+        away = {
+            world.cluster.index[node]
+            for rule in world.cluster.reservations
+            if rule.name != own and at < rule.end_at and until > rule.start_at
+            for node in rule.nodes
+        }
+        return {node: room[node] for node in room if node in world.named(head) - away}
 
     def keeps(self, node, gpus, cpu):
         """Is the promise kept with one more such task on the node?"""
@@ -37,9 +52,11 @@ class Promise:
             return True
         self.room[node][0] -= gpus
         self.room[node][1] -= cpu
+        self.room[node][2] += 1
         fits = self.fits()
         self.room[node][0] += gpus
         self.room[node][1] += cpu
+        self.room[node][2] -= 1
         return fits
 
     def fits(self):
@@ -54,11 +71,14 @@ class Promise:
 
     def times(self, gpus, cpu):
         apart, total = bool(self.world.table.distinct_nodes[self.head.at]), 0
-        for have, cores in self.room.values():
+        alone = bool(self.world.table.exclusive[self.head.at])
+        for have, cores, there in self.room.values():
+            if alone and there:
+                continue
             often = 1 << 16
             if gpus:
                 often = min(often, have // gpus)
             if cpu:
                 often = min(often, cores // cpu)
-            total += max(0, min(often, 1) if apart else often)
+            total += max(0, min(often, 1) if apart or alone else often)
         return total

@@ -105,9 +105,10 @@ class Room:
             yield Piece(node, max(0, gpus), max(0, cpu))
 
     def room(self, gone=()):
-        """node -> [GPUs, CPU] free on nodes that are up; jobs of `gone` are away in thought."""
+        """node -> [GPUs, CPU, tasks] free and there on nodes that are up; jobs of `gone` are away
+        in thought."""
         room = {
-            node: [int(self.cluster.gpus[node]), int(self.cluster.cpu_milli[node])]
+            node: [int(self.cluster.gpus[node]), int(self.cluster.cpu_milli[node]), 0]
             for node in self.nodes
             if not self.down[node]
         }
@@ -116,31 +117,71 @@ class Room:
             if id(piece) not in away and piece.node in room:
                 room[piece.node][0] -= piece.gpus
                 room[piece.node][1] -= piece.cpu
+                room[piece.node][2] += 1
         return room
 
     def free(self, gone=()):
-        return sum(gpus for gpus, _ in self.room(gone).values()) * GPU
+        return sum(gpus for gpus, *_ in self.room(gone).values()) * GPU
 
     def held(self, job):
         return sum(piece.gpus for piece in job.pieces) * GPU
 
+    def counted(self, job):
+        """In its queues: what it holds, or asks for where it has nodes to itself."""
+        return self.tree.size[job.at] if self.table.exclusive[job.at] else self.held(job)
+
+    def away_from(self, at, until):
+        """Nodes that others have reserved for some of the time up to then."""
+        own = self.table.reservation[at]
+        return {
+            self.cluster.index[node]
+            for rule in self.cluster.reservations
+            if rule.name != own and self.now < rule.end_at and until > rule.start_at
+            for node in rule.nodes
+        }
+
+    def held_back(self, at):
+        """By a reservation of its own that has not begun, or ends too soon."""
+        own, limit = self.table.reservation[at], int(self.table.limit[at])
+        return any(
+            rule.name == own and (self.now < rule.start_at or self.now + limit > rule.end_at)
+            for rule in self.cluster.reservations
+        )
+
+    def named(self, at):
+        """The nodes of the job's own reservation; else all."""
+        own = self.table.reservation[at]
+        if not own:
+            return set(self.nodes)
+        return {
+            self.cluster.index[node]
+            for rule in self.cluster.reservations
+            if rule.name == own
+            for node in rule.nodes
+        }
+
     def count(self, gone=()):
         """Tells the queues who holds what and who waits."""
         self.tree.holders = [
-            (job.at, self.held(job)) for job in self.running() if job not in gone
+            (job.at, self.counted(job)) for job in self.running() if job not in gone
         ] + [(job.at, self.tree.size[job.at]) for job in self.claims]
         self.tree.waiting = [job.at for job in self.queue]
 
-    def find(self, at, room, tasks, promise=None, used=()):
+    def find(self, at, room, tasks, promise=None, used=(), until=None):
         """Pieces for the tasks, one after the other, or None; `room` and `promise` are changed."""
         apart, found = bool(self.table.distinct_nodes[at]), []
+        alone = bool(self.table.exclusive[at])
+        until = self.now + int(self.table.limit[at]) if until is None else until
+        able_at_all = self.named(at) - self.away_from(at, until)
         for gpus, cpu in tasks:
             taken = {*used, *(piece.node for piece in found)} if apart else ()
             able = [
                 node
-                for node, (have, cores) in room.items()
-                if have >= gpus and cores >= cpu and node not in taken
-                and (promise is None or promise.keeps(node, gpus, cpu))
+                for node, (have, cores, there) in room.items()
+                if have >= gpus and cores >= cpu and node not in taken and node in able_at_all
+                and not (alone and there)
+                and (promise is None
+                     or promise.keeps(node, have if alone else gpus, cores if alone else cpu))
             ]  # fmt: skip
             if not able:
                 for piece in found:
@@ -149,7 +190,7 @@ class Room:
             rule = str(self.policy.placement)
             sign = {"first-fit": 0, "best-fit": 1, "worst-fit": -1}[rule]
             node = min(able, key=lambda one: (sign * room[one][0], one))
-            found.append(Piece(node, gpus, cpu))
+            found.append(Piece(node, *(room[node][:2] if alone else (gpus, cpu))))
             self.give(room, promise, found[-1], -1)
         return found
 
@@ -157,6 +198,8 @@ class Room:
     def give(room, promise, piece, sign):
         room[piece.node][0] += sign * piece.gpus
         room[piece.node][1] += sign * piece.cpu
+        room[piece.node][2] -= sign
         if promise is not None and piece.node in promise.room:
             promise.room[piece.node][0] += sign * piece.gpus
             promise.room[piece.node][1] += sign * piece.cpu
+            promise.room[piece.node][2] -= sign

@@ -83,7 +83,7 @@ class Stops:
         _, theirs = self.tree.part_at(job.at, other.at)
         held, right = self.tree.used(theirs), self.tree.right(theirs)
         if self.policy.quota.reclaim == "strict":
-            return held - self.held(other) >= right
+            return held - self.counted(other) >= right
         return held > right
 
     def guards(self, other, gone):
@@ -94,9 +94,9 @@ class Stops:
         team = self.tree.leaf(other.at)
         at, total = self.by_team.get(team, (hour, 0))
         total = total if at == hour else 0
-        total += sum(self.held(one) for one in gone if self.tree.leaf(one.at) is team)
+        total += sum(self.counted(one) for one in gone if self.tree.leaf(one.at) is team)
         most = part.max_team_gpus_per_hour * GPU
-        return not most or total + self.held(other) <= most
+        return not most or total + self.counted(other) <= most
 
     def note(self, gone):
         hour = self.now // HOUR
@@ -107,7 +107,7 @@ class Stops:
             other.stops += 1
             team = self.tree.leaf(other.at)
             at, total = self.by_team.get(team, (hour, 0))
-            self.by_team[team] = hour, (total if at == hour else 0) + self.held(other)
+            self.by_team[team] = hour, (total if at == hour else 0) + self.counted(other)
 
     def would(self, job, gone):
         """Where the job would go with those away."""

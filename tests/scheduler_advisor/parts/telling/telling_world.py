@@ -163,7 +163,8 @@ class World(Room, Passes, Stops, Moves):
                         self.settle(job, "requeue")
                         self.leave(job, "stopped")
                         self.wait(job)
-        return bool(due)
+        edges = {at for rule in self.cluster.reservations for at in (rule.start_at, rule.end_at)}
+        return bool(due) or self.now in edges
 
     def arrivals(self):
         some = False
@@ -190,7 +191,9 @@ class World(Room, Passes, Stops, Moves):
         moves is due."""
         part, running = self.policy.eviction, self.running()
         some = self.spared and bool(running) and self.now % HOUR == 0
-        for job in running:
+        policy = self.policy
+        stops = policy.preemption != "none" or policy.quota.reclaim != "none"
+        for job in running if stops or policy.defrag.kind == "pending" else ():
             grown = part.min_run_s and job.began + part.min_run_s == self.now
             some = some or (grown and self.may_stop(job.at) and job.tells is None)
         return some or (self.policy.defrag.kind == "hours" and bool(running) and self.on_the_hour())
