@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler_advisor.engine.errors import PolicyError
-from scheduler_advisor.engine.live.settings import (
+from scheduler_advisor.engine.live.settings_text import (
     LIVE_PARTS,
     live_changed,
     live_keys,
