@@ -70,18 +70,21 @@ class LedgerKeeper:
         return built
 
     def past_the_facts(self, window: Window, cluster: str | None) -> int:
-        """Build the whole hours of a window that lie between the last fact and now, for a page;
-        returns the hours built. What is before is built in the background, and shown as it is."""
-        now = self._clock().replace(minute=0, second=0, microsecond=0)
+        """Build the hours of a window from the last fact on, for a page; returns the hours built.
+
+        What is before is built in the background, and shown as it is. What is still to come of a
+        running day is `unknown`, as the command line and the API post it: the day adds up to what
+        is installed in every view.
+        """
         built = 0
         for name in clusters(self._store) if cluster is None else [cluster]:
             known = facts_span(self._store, name)
             if known is None:
                 continue
             last = known.until.replace(minute=0, second=0, microsecond=0)
-            since, until = max(window.since, last), min(window.until, now)
-            if since < until:
-                built += self.window(Window(since, until), name)
+            since = max(window.since, last)
+            if since < window.until:
+                built += self.window(Window(since, window.until), name)
         return built
 
     def _build(self, back: timedelta | None) -> int:

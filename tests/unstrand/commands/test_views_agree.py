@@ -134,3 +134,24 @@ def test_every_key_comes_to_the_same_total(told):
     _, answers = told
     for name in WINDOWS:
         assert len({answers["api", case, key][1] for case, key in CASES if case == name}) == 1
+
+
+def test_a_day_that_still_runs_is_the_same_in_every_view(cli, tmp_path):
+    """What is to come of it is `unknown`, and counted: it adds up to what is installed."""
+    path = site.create(tmp_path / "site.duckdb")
+    now = site.UNTIL + timedelta(hours=10.4)
+    window = Window(site.UNTIL - timedelta(days=1), site.UNTIL + timedelta(days=1))
+    with Store.open(path, clock=lambda: now) as store:
+        service = Service.over(store, lambda: now)
+        connection.attach(store, service.keeper.past_the_facts)
+        ensure_built(store, Window(window.since, site.UNTIL))
+        page = _page(store.path, window, "day")  # first: nobody else has built the running day
+        asked = {"since": window.since.isoformat(), "until": window.until.isoformat(), "by": "day"}
+        told = _json(_get(api_app(service), "/report/cost", asked), "day")
+        connection.detach(store)
+    span = ("--since", asked["since"], "--until", asked["until"], "--db", path)
+    mine = _json(cli("report", "cost", "--by", "day", *span, "--json").json, "day")
+    assert mine == told == page
+    rows, total, _ = mine
+    assert rows[site.UNTIL.date().isoformat()][1] == 8 * 24
+    assert total[1] == 8 * 48
