@@ -46,7 +46,7 @@ class Runs:
     @classmethod
     def none(cls) -> Runs:
         """No run at all."""
-        return cls(pa.table({"run_id": pa.array([], pa.string())}))
+        return cls(pa.table({"run_id": pa.nulls(0, pa.string())}))
 
     def __contains__(self, run_id: str) -> bool:
         return run_id in self._place

@@ -7,7 +7,7 @@ micro-currency x that. Division happens when a figure is shown.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,6 +22,8 @@ from analytics.window import Window
 from collector.store import Work
 
 MOST_CELLS = 500_000
+_DOUBT = 1.2
+"""An estimate of groups may be so far off."""
 _MANY = {"job": "run_key", "node": "pool_key"}
 """Keys of which there are as many as of these columns' values."""
 UTC_DAY = "utc_day"
@@ -68,27 +70,21 @@ class Asked:
     """A question in a unit of work, and what its rows are called: hours in the report's calendar,
     owners as they were at an instant."""
 
-    def __init__(self, work: Work, question: Question) -> None:
-        self.work, self.question = work, question
+    def __init__(self, work: Work, question: Question, org: OrgMap | None = None) -> None:
+        self.work, self.question, self._org = work, question, org
         self._owners_at: datetime | None = None
         keys = [key for key in question.keys if key in TIME_KEYS]
         if keys:
-            columns = ", ".join(f"label_{key} VARCHAR" for key in keys)
-            work.execute(
-                f"CREATE OR REPLACE TEMP TABLE report_calendar (starts TIMESTAMP, {columns})"
-            )
-            work.append("report_calendar", hour_labels(question.window, keys))
+            labels = hour_labels(question.window, keys)
+            kinds = {name: "TIMESTAMP" if name == "starts" else "VARCHAR" for name in labels}
+            _make_table(work, "report_calendar", kinds, labels)
 
     def name_owners(self, at: datetime) -> None:
         """The owners of every holder at one instant, one row per share."""
         if self._owners_at == at or not set(self.question.keys) & set(_ORG):
             return
         self._owners_at = at
-        work, org = self.work, OrgMap.load(self.work)
-        work.execute(
-            "CREATE OR REPLACE TEMP TABLE report_owner (holder_key INTEGER, team VARCHAR, "
-            "project VARCHAR, cost_center VARCHAR, ppm HUGEINT)"
-        )
+        work, org = self.work, self._org or OrgMap.load(self.work)
         columns: dict[str, list[Any]] = {"holder_key": [], "ppm": [], **{name: [] for name in _ORG}}
         for holder in work.rows("SELECT * FROM ledger_holder ORDER BY holder_key"):
             for owner in org.owners(holder, at):
@@ -96,8 +92,20 @@ class Asked:
                 columns["ppm"].append(owner.ratio_ppm)
                 for name in _ORG:
                     columns[name].append(getattr(owner, name))
-        if columns["holder_key"]:
-            work.append("report_owner", columns)
+        kinds = {"holder_key": "INTEGER", "ppm": "HUGEINT", **dict.fromkeys(_ORG, "VARCHAR")}
+        _make_table(work, "report_owner", kinds, columns)
+
+
+def _make_table(
+    work: Work, name: str, kinds: Mapping[str, str], columns: Mapping[str, Any]
+) -> None:
+    """A temporary table of lists. They go in as parameters: Arrow imports pandas for a list, which
+    takes longer than most questions."""
+    picked = ", ".join(f"unnest(CAST(? AS {kinds[key]}[])) AS {key}" for key in columns)
+    work.execute(
+        f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {picked}",
+        [list(column) for column in columns.values()],
+    )
 
 
 def epochs(question: Question, changes: Sequence[datetime]) -> list[tuple[datetime, datetime]]:
@@ -118,18 +126,19 @@ def cells(
     work, question = asked.work, asked.question
     _refuse_far_more(work, question, source)
     names, keys = [column.value for column in _COLUMNS], question.keys
-    classes = [(name.value, f"cost_{name.value}") for name in LedgerClass]
+    classes = [name.value for name in LedgerClass]
     for since, until in spans:
         asked.name_owners(question.org_at or since)
         inner = ", ".join(f"CAST(sum({name}) AS HUGEINT) AS {name}" for name in names)
         outer = ", ".join(f"sum({name} * ppm) AS {name}" for name in names)
-        money = ", ".join(f"sum({c.value} * ppm * micro) AS cost_{c.value}" for c in LedgerClass)
-        sql = _sql(question, source.over(since, until).hours, inner, f"{outer}, {money}")
+        # One row per price: its product is made here, as the engine takes long to plan so many.
+        sql = _sql(question, source.over(since, until).hours, inner, outer, priced=("micro",))
         rows = work.rows(sql, question.params(since, until))
         _refuse_more(rows)
         for row in rows:
             time = {name: row[name] for name in names if row[name]}
-            cost = {name: row[column] for name, column in classes if row[column]}
+            micro = row["micro"]
+            cost = {} if not micro else {n: time[n] * micro for n in classes if n in time}
             yield Cell(tuple(row[k] for k in keys), row["currency"], since, time, cost)
 
 
@@ -157,22 +166,27 @@ def cause_cells(
 
 def _refuse_far_more(work: Work, question: Question, source: Source) -> None:
     """Runs or nodes by time over more than a week can be so many groups that adding them up would
-    outlast patience and memory: they are estimated first. Runs of one job count each, so that only
-    twenty times too many are refused by an estimate."""
+    outlast patience and memory: they and their causes are estimated first, from the columns that
+    tell them apart. Runs of one job count each, so that only twenty times too many are refused by
+    an estimate."""
     keys, window = set(question.keys), question.window
     columns = [column for key, column in _MANY.items() if key in keys]
     times = [f"label_{key}" for key in question.keys if key in TIME_KEYS]
     if not columns or not times or window.until - window.since <= timedelta(days=7):
         return
-    about = work.value(
-        f"SELECT approx_count_distinct(hash({', '.join([*columns, *times])})) FROM {source.hours} "  # noqa: S608 - our own names
-        "JOIN report_calendar ON starts = hour WHERE since >= ? AND until <= ?",
-        [window.since, window.until],
+    apart = ", ".join([*columns, *times])
+    about = sum(
+        work.value(
+            f"SELECT approx_count_distinct(hash({names})) FROM {rows} "  # noqa: S608 - our own names
+            "JOIN report_calendar ON starts = hour WHERE since >= ? AND until <= ?",
+            [window.since, window.until],
+        )
+        for names, rows in ((apart, source.hours), (f"{apart}, class, role, rule", source.causes))
     )
-    if about > 20 * MOST_CELLS:
+    if about > MOST_CELLS * (20 if "job" in keys else _DOUBT):
         raise ReportError(
-            f"about {about:,} groups: at most {MOST_CELLS} are reported; group by less or shorten "
-            "the window"
+            f"about {about:,} groups and causes within them: at most {MOST_CELLS:,} are reported; "
+            "group by less or shorten the window"
         )
 
 
@@ -185,8 +199,9 @@ def _refuse_more(rows: list[dict[str, Any]]) -> None:
 
 
 def _sql(
-    question: Question, source: str, inner: str, outer: str, extra: tuple[str, ...] = ()
-) -> str:
+    question: Question, source: str, inner: str, outer: str, *,
+    extra: tuple[str, ...] = (), priced: tuple[str, ...] = (),
+) -> str:  # fmt: skip
     """Sum first by small integer keys, then name and price the few rows that are left."""
     keys = question.keys
     small, joins = _small(keys)
@@ -199,8 +214,8 @@ def _sql(
     picked = group.replace(UTC_DAY, f"date_trunc('day', hour) AS {UTC_DAY}")
     ppm = f"coalesce(report_owner.ppm, {WHOLE_PPM})" if set(keys) & set(_ORG) else str(WHOLE_PPM)
     named = "".join(f", {_column(key)} AS key_{key}" for key in keys)
-    shown = ", ".join([*(f"key_{key} AS {key}" for key in keys), "currency"])
-    last = ", ".join([*(f"key_{key}" for key in keys), "currency", *extra])
+    shown = ", ".join([*(f"key_{key} AS {key}" for key in keys), "currency", *priced])
+    last = ", ".join([*(f"key_{key}" for key in keys), "currency", *priced, *extra])
     return (
         f"WITH summed AS (SELECT {picked}, {inner} FROM {labelled} "  # noqa: S608 - our own names; values are parameters
         f"WHERE {where} GROUP BY {group}), "

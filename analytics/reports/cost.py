@@ -68,7 +68,7 @@ def _report(
     if set(question.by) & set(HOLDER_KEYS):
         spread = any(pays.unallocated(since) is Unallocated.USE for since, _ in spans)
         question = replace(question, spread=spread)
-    asking = Asked(work, question)
+    asking = Asked(work, question, org)
     books = Books(question, pays, rates, unit)
     have = cells(asking, spans, source)
     fill(books, have, cause_cells(asking, spans, source))

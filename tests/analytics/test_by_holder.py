@@ -147,6 +147,19 @@ def test_groups_that_are_far_too_many_are_not_added_up_first(site, monkeypatch):
         cost_report(site.store, month, ("node", "hour"))
 
 
+def test_causes_count_as_groups_before_they_are_added_up(site, monkeypatch):
+    busy_site(site)
+    month = Window(site.window.since, site.window.since + timedelta(days=31))
+    whole = cost_report(site.store, month, ("node", "day"))
+    many = len({(row["node"], row["day"]) for row in whole.rows})
+    asked = []
+    monkeypatch.setattr(cells, "_refuse_more", asked.append)
+    monkeypatch.setattr(cells, "MOST_CELLS", many)  # the groups themselves would do
+    with pytest.raises(ReportError, match="groups and causes within them"):
+        cost_report(site.store, month, ("node", "day"))
+    assert asked == []
+
+
 def test_a_build_counts_the_samples_as_its_next_check_does(site):
     """Each is counted for the hour that it ends in and for the one that it may reach back to."""
     site.hours = 4
