@@ -39,6 +39,12 @@ def with_starts(trace: Trace, runs: Mapping[str, SimulatedRun]) -> Trace:
     return replace(trace, jobs=jobs)
 
 
+def without_nodes(trace: Trace) -> Trace:
+    """The trace with no job's nodes named."""
+    nowhere = pa.nulls(trace.jobs.num_rows, pa.list_(pa.string()))
+    return replace(trace, jobs=_set(trace.jobs, "node_names", nowhere))
+
+
 def span(trace: Trace) -> tuple[int, int]:
     """First submit and last end (or start, or submit) in seconds after the origin."""
     last = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -80,6 +80,7 @@ def import_trace(  # noqa: PLR0913 - each is an option of the command
     trace = read_trace(path, format)
     trace = _with_starts(path, trace, simulated)
     specs = _specs(path, trace, nodes)
+    trace = _on_other_nodes(trace, specs)
     placements = place(trace, specs)
     begin = trace.origin or origin or DEFAULT_ORIGIN
     batch = facts.Batch(
@@ -118,6 +119,20 @@ def _specs(path: Path, trace: Trace, nodes: Path | Sequence[NodeSpec] | None) ->
             "give them with --nodes FILE or --shape NxG"
         )
     return specs
+
+
+def _on_other_nodes(trace: Trace, specs: Sequence[NodeSpec]) -> Trace:
+    """Where none of the nodes that the trace names was given, as with a shape, the rule places all
+    of its jobs. A list that only misses some is left alone: elsewhere is not where they ran."""
+    known = {spec.name for spec in specs}
+    names = [name for named in trace.column("node_names") for name in named or ()]
+    if not names or not known.isdisjoint(names):
+        return trace
+    remark = (
+        f"the trace names {len(set(names)):,} nodes of its own, none of them among those given: "
+        "its jobs are placed on yours by the rule"
+    )
+    return replace(facts.without_nodes(trace), remarks=(*trace.remarks, remark))
 
 
 def _summary(path: Path, batch: facts.Batch, placements: Placements) -> TraceSummary:

@@ -71,6 +71,18 @@ def test_wagap_needs_no_node_file_because_it_names_its_nodes(store, traces, now)
     assert not any("modelled" in remark for remark in summary.remarks)
 
 
+def test_a_shape_takes_the_place_of_nodes_that_the_trace_names(store, traces, now, tmp_path):
+    lines = (traces / "swf" / "wagap-2013.swf").read_text("utf-8").splitlines()[:400]
+    file = tmp_path / "wagap.swf"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    summary = import_trace(store, file, "swf", "own", now=now)
+    moved = import_trace(store, file, "swf", "moved", nodes=shaped("96x16"), now=now)
+    assert moved.held_gpu_hours == summary.held_gpu_hours > 1000
+    assert any("nodes of its own, none of them" in remark for remark in moved.remarks)
+    assert any("placement is modelled" in remark for remark in moved.remarks)
+    assert not any("no room" in remark for remark in moved.remarks)
+
+
 def test_facts_of_a_small_trace(store, openb_pods, openb_nodes, now):
     pods = openb_pods(
         "a,4500,100,1,460,,LS,Running,5,50,10",
