@@ -1,9 +1,9 @@
--- One row = one GPU's bytes over all its NVLinks in [$1, $2) and the seconds between its first and last reading there.
+-- One row = one GPU's bytes over all its NVLinks in [$1, $2) and the seconds between the first and last reading there.
 -- The counters only grow; where one ends below its highest reading the driver was loaded anew, and nothing is known.
 SELECT cluster, node, gpu_uuid,
-  CASE WHEN arg_max(nvlink_tx_bytes, ts) = max(nvlink_tx_bytes) THEN max(nvlink_tx_bytes) - arg_min(nvlink_tx_bytes, ts) END
+  CASE WHEN arg_max(nvlink_tx_bytes, ts) = max(nvlink_tx_bytes) THEN max(nvlink_tx_bytes) - min(nvlink_tx_bytes) END
     AS tx_bytes,
-  CASE WHEN arg_max(nvlink_rx_bytes, ts) = max(nvlink_rx_bytes) THEN max(nvlink_rx_bytes) - arg_min(nvlink_rx_bytes, ts) END
+  CASE WHEN arg_max(nvlink_rx_bytes, ts) = max(nvlink_rx_bytes) THEN max(nvlink_rx_bytes) - min(nvlink_rx_bytes) END
     AS rx_bytes,
   epoch(max(ts) - min(ts)) AS seconds
 FROM sample

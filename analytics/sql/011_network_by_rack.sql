@@ -3,7 +3,7 @@
 WITH node_hour AS (
   SELECT cluster, node, date_trunc('hour', ts) AS hour,
     CASE WHEN arg_max(net_rx_bytes, ts) = max(net_rx_bytes) AND arg_max(net_tx_bytes, ts) = max(net_tx_bytes)
-      THEN max(net_rx_bytes) - arg_min(net_rx_bytes, ts) + max(net_tx_bytes) - arg_min(net_tx_bytes, ts) END AS bytes,
+      THEN max(net_rx_bytes) - min(net_rx_bytes) + max(net_tx_bytes) - min(net_tx_bytes) END AS bytes,
     epoch(max(ts) - min(ts)) AS seconds
   FROM host_sample
   WHERE ts >= $1 AND ts < $2 AND run_id IS NULL AND net_rx_bytes IS NOT NULL AND net_tx_bytes IS NOT NULL

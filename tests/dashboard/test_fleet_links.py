@@ -81,6 +81,21 @@ def test_traffic_is_what_counters_grew_by_and_a_reset_is_no_traffic(linked):
     assert (switched.measured, pair.measured) == (4, 1), "the other one began anew"
 
 
+def test_a_counter_that_was_reset_and_rose_past_its_first_reading_gained_all_since_the_reset(
+    linked,
+):
+    early, middle = AT - timedelta(minutes=40), AT - timedelta(minutes=20)
+    with linked.work() as work:
+        for at, value in ((early, 100e9), (middle, 0.0)):
+            work.execute(
+                "UPDATE sample SET nvlink_tx_bytes = ? WHERE gpu_uuid = 'big-2/0' AND ts = ?",
+                [value, at],
+            )
+    found = {(one.node, one.gpus): one for one in nvlink_islands(linked, AT)}
+    # From 0 to 240 GB over 40 minutes, as the three others; from its first reading it were 140.
+    assert found["big-2", (0, 1, 2, 3)].tx_bytes_per_s == pytest.approx(4 * 0.1e9, rel=1e-3)
+
+
 def test_without_links_the_page_says_where_they_would_come_from(site_store, open_page, site):
     assert nvlink_islands(site_store, AT) == []
     text = open_page(site_store, "fleet", from_="2026-10-19", to="2026-11-01").text
@@ -120,6 +135,18 @@ def test_a_racks_traffic_is_that_of_its_nodes_hour_by_hour(crowded, site):
     assert [(one.hour.hour, one.busiest_node) for one in found] == [(10, "big-1"), (11, "big-1")]
     assert [one.bytes_per_s for one in found] == [2e9, 0.0]
     assert all(one.nodes == 1 for one in found), "a counter that was reset says nothing"
+
+
+def test_a_nodes_traffic_after_a_reset_counts_from_the_least_reading(crowded, site):
+    first = AT.replace(hour=11)
+    rows = [
+        {"node": "old-1", "ts": first + timedelta(minutes=m), "net_rx_bytes": v, "net_tx_bytes": v}
+        for m, v in ((0, 9e9), (20, 1e9), (40, 25e9))
+    ]
+    add(crowded, "host_sample", rows, cluster=site.CLUSTER, step_s=60.0, source="test")
+    found = network_by_rack(crowded, Window(site.SINCE, site.UNTIL))
+    [one] = [one for one in found if one.busiest_node == "old-1"]
+    assert one.busiest_bytes_per_s == pytest.approx(2 * 24e9 / 2400)
 
 
 def test_hours_of_the_day_are_those_of_the_zone_that_is_looked_at(crowded, site):
