@@ -25,6 +25,7 @@ class Run:
     queue: str | None
     gpu_model: str | None
     gpus: int
+    nodes: int | None
     cpus: int | None
     mem_mib: int | None
     limit_s: int | None

@@ -15,7 +15,8 @@ WITH held AS (
   FROM allocation GROUP BY cluster, run_id)
 SELECT r.cluster, r.run_id, r.job_id, r.attempt, j.name, r.user_name, r.account,
   coalesce(r.project, j.project) AS project, r.qos, r.partition AS queue, h.gpu_model,
-  coalesce(r.gpus, h.gpus)::INTEGER AS gpus, r.cpus, r.mem_mib, r.limit_s, j.req_mem_mib,
+  coalesce(r.gpus, h.gpus)::INTEGER AS gpus, coalesce(r.nodes, j.req_nodes) AS nodes, r.cpus,
+  r.mem_mib, r.limit_s, j.req_mem_mib,
   coalesce(r.eligible_at, r.submit_at) AS submit_at, r.start_at, r.end_at, r.state, r.reason
 FROM job_run r LEFT JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id
 LEFT JOIN held h ON h.cluster = r.cluster AND h.run_id = r.run_id

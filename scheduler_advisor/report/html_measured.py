@@ -194,6 +194,15 @@ def _repeats(report: WeeklyReport, words: Words) -> Markup:
     )
 
 
+def _columns_or_none(
+    columns: list[tuple[str, float, str]], label: str, words: Words
+) -> tuple[Markup, ...]:
+    """GPU-hours as columns; where nothing was measured that is said, and no zeros are drawn."""
+    if not any(value for _, value, _ in columns):
+        return (tag("p", words.say("head.unmeasured_hint")),)
+    return tag("p", "GPU-h", cls="sub"), svg.columns(columns, label)
+
+
 def _distribution(report: WeeklyReport, words: Words) -> Markup:
     found, summary = report.measurements, report.measurements.wait_summary
     edges = [f"< {duration_text(edge)}" for edge in BUCKETS_S]
@@ -216,7 +225,6 @@ def _distribution(report: WeeklyReport, words: Words) -> Markup:
         "div",
         tag("div", tag("h3", label, " ", _kind(words)), tag("p", text if summary.started else "–"),
             svg.columns(waits, label)),
-        tag("div", tag("h3", other, " ", _kind(words)), tag("p", "GPU-h", cls="sub"),
-            svg.columns(activity, other)),
+        tag("div", tag("h3", other, " ", _kind(words)), *_columns_or_none(activity, other, words)),
         cls="two",
     )  # fmt: skip

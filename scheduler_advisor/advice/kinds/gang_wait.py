@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Any
 
 from scheduler_advisor.advice.amount import Part
@@ -95,7 +96,8 @@ def _while_waiting(site: Site, pool: _Hours, run: Run) -> _Hours:
 
 
 def _most_wanted(site: Site, pool: _Hours, waits: list[tuple[float, Run]]) -> dict[datetime, int]:
-    """Hours with enough GPUs free for a job that waited, and the GPUs of the largest such job.
+    """Hours with enough GPUs free for a job that waited, but not where it needs them, and the GPUs
+    of the largest such job.
 
     Two jobs that wait in one hour want the same free GPUs: only the larger one counts.
     """
@@ -103,13 +105,25 @@ def _most_wanted(site: Site, pool: _Hours, waits: list[tuple[float, Run]]) -> di
     most: dict[datetime, int] = {}
     for _, run in waits:
         for hour in _while_waiting(site, pool, run):
-            if free[hour] >= run.gpus:
+            if free[hour] >= run.gpus and not _has_place(pool[hour], run):
                 most[hour] = max(most.get(hour, 0), run.gpus)
     return most
 
 
+def _has_place(rows: list[dict[str, Any]], run: Run) -> bool:
+    """Whether as many nodes as the job asks for had its GPUs free for the whole hour: then
+    something else than their shape held it back."""
+    if run.nodes is None:
+        return False
+    each = ceil(run.gpus / run.nodes)
+    if each == 1:  # any free GPUs will do
+        return True
+    able = sum(1 for row in rows if row["micro"] >= each * 3.6e9)
+    return able >= run.nodes
+
+
 def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
-    """None where there was never enough free for one of them: the pool was full, not cut up."""
+    """None where shape kept none waiting: the pool was full, or something else held them back."""
     waited, run = waits[0]
     pool = _pool_hours(site, run)
     most = _most_wanted(site, pool, waits)
@@ -118,7 +132,10 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
     hours = _while_waiting(site, pool, run)
     free = [sum(row["micro"] for row in rows) / 3.6e9 for rows in hours.values()]
     parts = [part for hour, gpus in most.items() for part in _need(site, pool[hour], gpus)]
-    enough = [count for count in free if count >= run.gpus]
+    enough = [
+        rows for rows, count in zip(hours.values(), free, strict=True)
+        if count >= run.gpus and not _has_place(rows, run)
+    ]  # fmt: skip
     command = site.command("job", run.job_id)
     goal = next((c for c in site.goals.work_class if c.match.fits(**run.facts())), None)
     figures = [

@@ -158,6 +158,15 @@ def test_a_big_job_that_waits_because_the_cluster_is_full_is_not_said_to_wait_be
     assert lab.find("gang_wait") == []
 
 
+def test_a_big_job_that_waits_although_it_has_a_place_is_held_by_something_else(lab):
+    for name in ("n1", "n2", "n3"):
+        lab.node(name)
+    lab.run("s", start=0, end=100, node="n1", gpus=4, user="eve", measured=False)
+    lab.run("gang", start=100, end=160, submit=10, measured=False,
+            node=[("n1", 8, 100), ("n2", 8, 100)])  # fmt: skip
+    assert lab.find("gang_wait") == []  # n2 and n3 were free all the time
+
+
 def test_what_a_class_says_that_waiting_costs_is_in_the_evidence(lab):
     for name in ("n1", "n2"):
         lab.node(name)
