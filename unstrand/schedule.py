@@ -105,7 +105,7 @@ class WeeklyReports:
         return Place(self.store, self.clock, account, keep=lambda write: write)
 
     def _finish(self, report: WeeklyReport, planned: datetime, now: datetime) -> None:
-        outcomes = judged(self._place()) if self.replay else []
+        outcomes = judged(self._place(), self.replay)
         with self.store.work() as work, work.transaction():
             kept(work, report, outcomes, now)
             _mark(work, planned, now)

@@ -8,12 +8,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from collector.store import Work
+from scheduler_advisor.followup.measure import MEASURES, WIDE, Measure
+from scheduler_advisor.followup.scope import NOBODY, Scope, scope_of
 from scheduler_advisor.followup.verdict import Predicted
 
 # One row = advice that somebody marked as applied, as the last report before that stated it.
 _APPLIED = """
 SELECT s.recommendation_id, min(s.ts) AS ts, any_value(c.cluster) AS cluster,
-  any_value(c.kind) AS kind, arg_max(c.body, r.ts) AS body
+  any_value(c.kind) AS kind, arg_max(c.body, r.ts) AS body,
+  arg_max(r.report_id, r.ts) AS report_id
 FROM recommendation_state s JOIN recommendation c ON c.recommendation_id = s.recommendation_id
 JOIN advice_report r ON r.report_id = c.report_id
 WHERE s.state = 'applied' AND s.ts <= $1 AND r.ts <= s.ts AND c.cluster IS NOT NULL
@@ -57,16 +60,38 @@ class Changed:
     what: str
     predicted: Predicted | None = None
     gpus: int = 0
+    scope: Scope = NOBODY
+    target: float | None = None  # the ratio that the advice aimed at
+
+    @property
+    def measure(self) -> Measure | None:
+        """What advice from facts is judged by; None: by capacity free while jobs waited."""
+        return MEASURES.get(self.kind)
+
+    @property
+    def wide(self) -> bool:
+        """Whether it touches the whole cluster, and not only what some people hold."""
+        return self.measure is None or self.measure.of in WIDE
+
+    def disturbs(self, other: Changed) -> bool:
+        """Whether what follows this change says nothing clear about ``other`` any more."""
+        if self.cluster != other.cluster:
+            return False
+        same = self.kind == other.kind and bool(self.scope.people & other.scope.people)
+        return (self.wide and other.wide) or same
 
 
 def changes(work: Work, at: datetime) -> list[Changed]:
     """All changes up to ``at``, in order; a setting seen within a day of advice applied or of a
     mark is that change."""
-    found = [_advice(row) for row in work.rows(_APPLIED, [at])]
-    found = [each for each in found if each.kind == "policy_change"]
+    found = [
+        _advice(work, row)
+        for row in work.rows(_APPLIED, [at])
+        if row["kind"] == "policy_change" or row["kind"] in MEASURES
+    ]
     for name, sql in (("mark", _MARKS), ("setting", _SETTINGS)):
         for row in work.rows(sql, [at]):
-            known = [c for c in found if c.cluster == row["cluster"]
+            known = [c for c in found if c.cluster == row["cluster"] and c.wide
                      and abs(c.at - row["ts"]) <= SAME_CHANGE]  # fmt: skip
             if not known:
                 subject = f"{name}-{row['cluster']}-{row['ts']:%Y%m%dT%H%M}"
@@ -80,10 +105,14 @@ def changes(work: Work, at: datetime) -> list[Changed]:
     return sorted(found, key=lambda each: each.at)
 
 
-def _advice(row: dict[str, Any]) -> Changed:
+def _advice(work: Work, row: dict[str, Any]) -> Changed:
     body = json.loads(row["body"])["en"]
     saving = body["saving"]
     low, high = saving["gpu_hours_interval_80"]
     predicted = Predicted(saving["gpu_hours"] or (low + high) / 2, low, high)
-    return Changed(row["recommendation_id"], row["cluster"], row["kind"], row["ts"],
-                   body["title"], predicted)  # fmt: skip
+    targets = [each["value"] for each in body.get("rule", ()) if each["name"] == "target_ratio"]
+    return Changed(
+        row["recommendation_id"], row["cluster"], row["kind"], row["ts"], body["title"], predicted,
+        scope=scope_of(work, row["recommendation_id"], row["report_id"]),
+        target=targets[0] if targets else None,
+    )  # fmt: skip

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler_advisor.followup.changes import Changed, changes
+from scheduler_advisor.followup.fact_days import fact_days
 from scheduler_advisor.followup.realised import Days, Realised, realised
 from scheduler_advisor.followup.record import save_outcomes
 from scheduler_advisor.followup.verdict import Verdict, verdict
-from scheduler_advisor.integrals import blocked_between
-from scheduler_advisor.past import DAY_S, Past, past_of
-from scheduler_advisor.readers.errors import ReaderError
-from scheduler_advisor.readers.store import read_history
 
 if TYPE_CHECKING:
     from collector.store import Store
+    from scheduler_advisor.past import Past
 
 SIDE = timedelta(days=28)  # four weeks on each side, as the design's four weeks after "applied"
+WEEK = timedelta(days=8)  # seven whole days, of what was promised as it stood in the last week
 OLDEST = timedelta(days=120)  # a change that long ago has been judged
 
 
@@ -33,16 +32,22 @@ class Outcome:
     verdict: Verdict
 
 
-def judge(store: Store, at: datetime) -> list[Outcome]:
-    """Every change of the last months, before against after at equal load; nothing is written."""
+def judge(store: Store, at: datetime, *, replays: bool = True) -> list[Outcome]:
+    """Every change of the last months, before against after at equal load; nothing is written.
+
+    ``replays`` False: only what is judged by the ledger, which needs no simulator.
+    """
     with store.work() as work:
         known = [each for each in changes(work, at) if each.at >= at - OLDEST]
     outcomes = []
     for change in known:
-        others = [c.at for c in known if c is not change and c.cluster == change.cluster]
-        since = max([t for t in others if t < change.at] + [change.at - SIDE])
+        if change.measure is None and not replays:
+            continue
+        others = [c.at for c in known if c is not change and c.disturbs(change)]
+        side = WEEK if change.measure is not None and change.measure.now else SIDE
+        since = max([t for t in others if t < change.at] + [change.at - side])
         until = min([t for t in others if t > change.at] + [change.at + SIDE, at])
-        before, after = (days_of(store, change.cluster, *span)
+        before, after = (_days(store, change, *span)
                          for span in ((since, change.at), (change.at, until)))  # fmt: skip
         if before is not None and after is not None:
             found = realised(before, after)
@@ -50,10 +55,24 @@ def judge(store: Store, at: datetime) -> list[Outcome]:
     return outcomes
 
 
+def _days(store: Store, change: Changed, since: datetime, until: datetime) -> Days | None:
+    """Days of the change's own measure."""
+    if change.measure is None:
+        return days_of(store, change.cluster, since, until)
+    first, last = _whole_days(since, until)
+    if first >= last:
+        return Days(np.zeros(0), np.zeros(0))
+    with store.work() as work:
+        return fact_days(work, change, first, last)
+
+
 def days_of(store: Store, cluster: str, since: datetime, until: datetime) -> Days | None:
     """Blocked and asked GPU-hours of the whole UTC days between; None where nothing is known."""
-    first = _midnight(since + timedelta(days=1) - timedelta(microseconds=1))
-    last = _midnight(until)
+    from scheduler_advisor.past import past_of  # this and the next load the compiler
+    from scheduler_advisor.readers.errors import ReaderError
+    from scheduler_advisor.readers.store import read_history
+
+    first, last = _whole_days(since, until)
     if first >= last:
         return Days(np.zeros(0), np.zeros(0))
     try:
@@ -69,12 +88,19 @@ def days_of(store: Store, cluster: str, since: datetime, until: datetime) -> Day
 
 def observed_days(past: Past) -> Days:
     """From real starts: GPU-hours free while jobs waited, and asked for, by day."""
+    from scheduler_advisor.integrals import blocked_between
+    from scheduler_advisor.past import DAY_S
+
     edges = np.arange(past.since, past.until + 1, DAY_S, dtype=float)
     gpus, start = past.gpus_held, past.real_start
     asked = [(past.jobs.eligible, gpus), (start, -gpus)]
     blocked = blocked_between(past.cluster, asked, (start, start + past.jobs.run, gpus), edges)
     work = gpus * past.jobs.run / 3600
     return Days(blocked, np.histogram(past.jobs.submit, bins=edges, weights=work)[0])
+
+
+def _whole_days(since: datetime, until: datetime) -> tuple[datetime, datetime]:
+    return _midnight(since + timedelta(days=1) - timedelta(microseconds=1)), _midnight(until)
 
 
 def _midnight(moment: datetime) -> datetime:

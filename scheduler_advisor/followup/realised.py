@@ -82,7 +82,7 @@ def _effect(before: Days, after: Days) -> float:
     if float(load.std()) > 1e-9:
         columns.append(load - load.mean())
     fitted = np.linalg.lstsq(np.stack(columns, axis=1), blocked, rcond=None)[0]
-    return -float(fitted[1]) * 7
+    return round(-float(fitted[1]) * 7, 6)  # a fit's own dust is no gain
 
 
 def _drawn(days: Days, rng: np.random.Generator) -> Days:

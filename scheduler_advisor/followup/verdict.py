@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from scheduler_advisor.followup.realised import SHIFT, Realised
 
+NOTHING = 0.01  # of what was promised: so little is nothing won
+
 
 class Verdict(StrEnum):
     """What came of it. WITHDRAWN: the load has shifted, the comparison says nothing."""
@@ -40,7 +42,7 @@ def verdict(found: Realised, predicted: Predicted | None) -> Verdict:
         return Verdict.WITHDRAWN
     if predicted is None:
         return _unpredicted(found)
-    if found.gpu_hours <= 0:
+    if found.gpu_hours <= NOTHING * abs(predicted.point):
         return Verdict.FAILED
     if found.gpu_hours > predicted.high:
         return Verdict.BETTER

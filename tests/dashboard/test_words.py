@@ -11,6 +11,7 @@ import pytest
 import dashboard
 from dashboard.palette import CLASSES
 from dashboard.words import FOLDER, LANGUAGES, Words, texts
+from scheduler_advisor.followup.measure import MEASURES
 
 SOURCES = [path.read_text("utf-8") for path in Path(dashboard.__file__).parent.rglob("*.py")]
 
@@ -50,3 +51,8 @@ def test_every_ledger_class_has_a_name_and_a_meaning():
     for name in CLASSES:
         assert words(f"class.{name}")
         assert words(f"class_help.{name}")
+
+
+def test_every_kind_of_advice_that_is_followed_up_has_a_name():
+    for kind in MEASURES:
+        assert f"followed_kind.{kind}" in texts("en")

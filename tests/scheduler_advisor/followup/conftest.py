@@ -76,3 +76,18 @@ class Written:
 def written(store):
     """``written.jobs(...)``: into the empty store."""
     return Written(store)
+
+
+_labs = importlib.util.spec_from_file_location(
+    "followup_labs", Path(__file__).parents[1] / "advice" / "conftest.py"
+)
+labs = importlib.util.module_from_spec(_labs)
+sys.modules[_labs.name] = labs
+_labs.loader.exec_module(labs)
+labs.STEP_S = 3600  # a sample an hour: three weeks of them
+
+
+@pytest.fixture
+def lab(store):
+    """Hand-made facts of 22 days; `tests/scheduler_advisor/advice/conftest.py` has the builder."""
+    return labs.Lab(store, days=22)
