@@ -6,6 +6,8 @@ import pytest
 
 from collector.store import Store
 from scheduler_advisor.errors import GoalsError
+from scheduler_advisor.running.journal import past_runs
+from scheduler_advisor.running.runs import runs_of
 from unstrand.advice_metrics import AdviceCollector
 from unstrand.schedule import WeeklyReports, last_planned
 
@@ -93,6 +95,27 @@ def test_a_report_that_fails_is_made_again_at_the_next_look(store, monkeypatch):
         weekly.run_if_due()
     weekly.account = None
     assert weekly.run_if_due() is not None
+
+
+def test_a_report_that_somebody_cancels_is_skipped_until_its_next_time(store):
+    clock = Clock(MONDAY + timedelta(hours=1))  # ids of runs hold the time, the file is shared
+    runs = runs_of(store, clock)
+
+    def cancelled_meanwhile(_):
+        [run] = runs.running("advice")
+        assert runs.cancel(run.run_id)
+
+    weekly = WeeklyReports(store, clock, account=cancelled_meanwhile)
+    assert weekly.run_if_due() is None
+    assert reports(store) == 0
+    with store.work() as work:
+        assert "cancelled" in {row["state"] for row in past_runs(work)}
+    weekly.account = None
+    clock.now = MONDAY + timedelta(hours=2)
+    assert weekly.run_if_due() is None
+    clock.now = MONDAY + timedelta(days=7)
+    assert weekly.run_if_due() is not None
+    assert reports(store) == 1
 
 
 @pytest.mark.parametrize(
