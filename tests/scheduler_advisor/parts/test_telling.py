@@ -5,6 +5,7 @@ does, which shares no code with it (`telling/`). What that found stands below by
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -154,13 +155,34 @@ def policy_of(draw, timed, elastic):
     return Policy().with_values(values)
 
 
-@MANY
-@given(SEEDS, st.booleans(), st.booleans())
-def test_parts_beside_quotas_and_preemption_second_by_second(told, seed, timed, elastic):
-    draw = np.random.default_rng(seed)
-    cluster = cluster_of(draw, timed)
-    elastic = elastic and cluster.headroom_gpus == 0
-    told(workload(draw, elastic), cluster, policy_of(draw, timed, elastic))
+def test_parts_beside_quotas_and_preemption_second_by_second(told, record_proof):
+    seen = Counter()
+
+    @MANY
+    @given(SEEDS, st.booleans(), st.booleans())
+    def every(seed, timed, elastic):
+        draw = np.random.default_rng(seed)
+        cluster = cluster_of(draw, timed)
+        elastic = elastic and cluster.headroom_gpus == 0
+        seen.update(
+            happened(told(workload(draw, elastic), cluster, policy_of(draw, timed, elastic)))
+        )
+
+    every()
+    record_proof("telling", **seen)
+
+
+def happened(outcome):
+    """What the figures of a proof count."""
+    return {
+        "worlds": 1,
+        "jobs": len(outcome.jobs),
+        "starts": int(outcome.starts.sum()),
+        "stops": int(outcome.preemptions.sum()),
+        "moves": int(outcome.migrations.sum()),
+        "resizes": int(outcome.resizes.sum()),
+        "lost_s": int(outcome.lost_s.sum()),
+    }
 
 
 # By hand: what the telling found
