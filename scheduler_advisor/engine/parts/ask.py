@@ -10,10 +10,12 @@ from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.parts.floor import (
     Floor,
     Piece,
+    marks_of,
     release,
     take_share,
     take_slice,
     take_whole,
+    unmark,
 )
 from scheduler_advisor.engine.parts.interference import Demand
 from scheduler_advisor.engine.parts.levels import Tree
@@ -72,6 +74,19 @@ def ask_of(jobs: Jobs, job: int, nodes: Sequence[int], sharing: Sharing, need: s
     )
 
 
+def size_of(ask: Ask, part: int, floor: Floor, sharing: Sharing) -> int:
+    """Thousandths of GPUs that the job counts in its queues; `part`: of a GPU, which it asked for.
+    A slice counts as what it is, the largest of those that would serve it; a part without sharing
+    is a whole GPU; nodes to itself are what it asks for."""
+    task = ask.gpus * WHOLE + ask.milli
+    if ask.part and sharing is not Sharing.NONE:
+        task = part
+    if ask.milli and sharing is Sharing.MIG:
+        found = [profile_for(floor, node, ask) for node in ask.nodes]
+        task = max((one.bandwidth_milli for one in found if one is not None), default=task)
+    return ask.tasks * task + ask.rest * WHOLE
+
+
 class Guard(Protocol):
     """Refuses nodes on which a promise to somebody would be broken; hears of what is taken."""
 
@@ -84,6 +99,7 @@ def place(
     floor: Floor, ask: Ask, tasks: int, policy: Policy, tree: Tree, guard: Guard | None = None
 ) -> list[Piece] | None:
     """Puts `tasks` tasks and the rest on the floor, or changes nothing and says None."""
+    marks = marks_of(floor) if policy.sharing.kind is Sharing.MIG else []
     pieces: list[Piece] = []
     networked = _networked(ask, policy)
     chosen = _by_network(floor, ask, tasks, tree, guard) if networked else None
@@ -94,12 +110,14 @@ def place(
         piece = _one(floor, ask, policy, chosen[task] if chosen is not None else None, used, guard)
         if piece is None:
             _undo(floor, pieces, ask.job, guard)
+            unmark(marks)
             return None
         pieces.append(piece)
     if ask.rest:
         node = _rest_node(floor, ask, policy, tree, pieces, guard)
         if node is None:
             _undo(floor, pieces, ask.job, guard)
+            unmark(marks)
             return None
         cpu, mem = ask.rest_part(ask.cpu), ask.rest_part(ask.mem)
         taken = taken_of(floor, node, ask, ask.rest, cpu, mem)
@@ -135,7 +153,7 @@ def _one(
     guard: Guard | None,
 ) -> Piece | None:
     if ask.milli:
-        return _share(floor, ask, policy)
+        return _share(floor, ask, policy, used)
     able = [node] if node is not None else [one for one in ask.nodes if one not in used]
     need = (ask.gpus, ask.cpu, ask.mem)
     able = [one for one in able if _fits(floor, one, ask, *need)]
@@ -175,7 +193,7 @@ def _preferred(floor: Floor, able: Sequence[int], placement: Placement) -> int |
     return min(able, key=lambda node: (floor[node].whole, node))
 
 
-def _share(floor: Floor, ask: Ask, policy: Policy) -> Piece | None:
+def _share(floor: Floor, ask: Ask, policy: Policy, used: set[int]) -> Piece | None:
     """On a GPU that is shared already, the fullest that has room; else on a free one of the node
     with the least free GPUs. By count alone, first-fit and worst-fit choose the node before."""
     kind = policy.sharing.kind
@@ -183,7 +201,7 @@ def _share(floor: Floor, ask: Ask, policy: Policy) -> Piece | None:
         node
         for node in ask.nodes
         if floor[node].down == 0 and floor[node].cpu >= ask.cpu and floor[node].mem >= ask.mem
-        if node not in ask.closed
+        if node not in ask.closed and node not in used
     ]
     if kind is Sharing.MIG:
         return _sliced(floor, ask, able)

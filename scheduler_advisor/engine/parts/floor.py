@@ -23,7 +23,7 @@ class Gpu:
     """One GPU: held by one job, cut into slices, shared, or free."""
 
     whole: int | None = None
-    shares: dict[int, int] = field(default_factory=dict)
+    shares: list[tuple[int, int]] = field(default_factory=list)  # (job, thousandths) by task
     cuts: list[Cut] = field(default_factory=list)
     latency: bool = False  # what the sharers are
 
@@ -39,7 +39,7 @@ class Gpu:
     @property
     def left(self) -> int:
         """Thousandths that shares have not taken."""
-        return WHOLE - sum(self.shares.values())
+        return WHOLE - sum(milli for _, milli in self.shares)
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ def take_share(
     one = floor[node].gpus[gpu]
     recut = bool(one.cuts)
     one.cuts = []
-    one.shares[job] = milli
+    one.shares.append((job, milli))
     one.latency = latency
     _hold(floor[node], cpu, mem, 1)
     return Piece(node, (gpu,), cpu, mem, milli=milli, recut=recut)
@@ -176,7 +176,7 @@ def release(floor: Floor, piece: Piece, job: int) -> None:
                 if cut.job == job and cut.start == piece.start:
                     cut.job = None
         elif piece.milli:
-            del gpu.shares[job]
+            gpu.shares.remove((job, piece.milli))
         else:
             gpu.whole = None
     _hold(machine, piece.cpu, piece.mem, -1)
@@ -188,12 +188,39 @@ def _hold(machine: Machine, cpu: int, mem: int, sign: int) -> None:
     machine.tasks += sign
 
 
+Marks = list[tuple[Gpu, list[Cut], list[int | None]]]
+
+
+def marks_of(floor: Floor) -> Marks:
+    """Where slices lie and whose they are; to place in thought cuts some and clears others."""
+    return [
+        (gpu, gpu.cuts, [cut.job for cut in gpu.cuts])
+        for machine in floor
+        for gpu in machine.gpus
+        if machine.profiles
+    ]
+
+
+def marks_under(floor: Floor, marks: Marks, pieces: Sequence[Piece]) -> Marks:
+    """Those of the GPUs that the pieces take."""
+    taken = [floor[piece.node].gpus[at] for piece in pieces for at in piece.gpus]
+    return [mark for mark in marks if any(mark[0] is gpu for gpu in taken)]
+
+
+def unmark(marks: Marks) -> None:
+    """Slices lie again as they did; nothing that was placed since may still be there."""
+    for gpu, cuts, jobs in marks:
+        gpu.cuts = cuts
+        for cut, job in zip(cuts, jobs, strict=True):
+            cut.job = job
+
+
 def retake(floor: Floor, piece: Piece, job: int, latency: bool = False) -> None:
     """Whole GPUs, or a share of one, that the job gave back a moment ago are its own again."""
     for at in piece.gpus:
         gpu = floor[piece.node].gpus[at]
         if piece.milli:
-            gpu.shares[job] = piece.milli
+            gpu.shares.append((job, piece.milli))
             gpu.latency = latency
         else:
             gpu.whole = job

@@ -14,7 +14,7 @@ from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import EngineError
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.live.settings import Stop
-from scheduler_advisor.engine.parts.ask import Ask, ask_of, lift
+from scheduler_advisor.engine.parts.ask import Ask, ask_of, lift, size_of
 from scheduler_advisor.engine.parts.attempt import Progress
 from scheduler_advisor.engine.parts.family import Family
 from scheduler_advisor.engine.parts.floor import Piece, empty_floor
@@ -90,11 +90,17 @@ class Fluid(Outside):
         self.kept_milli = self.kept_sum = self._lifted = 0
         self.stopped: list[int] = []  # in this pass; they queue at its end
         self.general = needs_queues(cluster, policy) or len(jobs.parent_of) > 0
-        self._queues = Queues(jobs, cluster, policy) if self.general else None
+        self._queues = Queues(jobs, cluster, policy, self._sizes()) if self.general else None
         self._stops = Stops(self) if self.general else None
         if self._stops is not None:
             for job, progress in enumerate(self.progress):
                 progress.restore += self._stops.restore_s(job)
+
+    def _sizes(self) -> list[int]:
+        kind = self.policy.sharing.kind
+        return [
+            size_of(ask, int(self.jobs.gpu_milli[ask.job]), self.floor, kind) for ask in self.asks
+        ]
 
     # Time
 
@@ -225,7 +231,7 @@ class Fluid(Outside):
         bounds = (int(self.jobs.min_tasks[job]), int(self.jobs.max_tasks[job]))
         return (
             ask.tasks, ask.gpus, ask.milli, ask.rest, ask.cpu, ask.mem, ask.latency, ask.nodes,
-            ask.exclusive,
+            ask.exclusive, ask.distinct,
             ask.need, bounds, *self._by_window(job),
         )  # fmt: skip
 
@@ -253,7 +259,7 @@ class Fluid(Outside):
     def begin(self, ask: Ask, tasks: int, pieces: list[Piece]) -> None:
         """The job's tasks are placed: it runs from now."""
         job, progress = ask.job, self.progress[ask.job]
-        recut = self.policy.sharing.reconfigure_s if any(p.recut for p in pieces) else 0
+        recut = self.rest_s(pieces)
         runner = Runner(
             ask,
             tasks,

@@ -56,7 +56,8 @@ def move_together(fluid: Fluid) -> None:
     for move in moves:
         runner = fluid.running[move.job]
         pieces = moved_pieces(fluid.floor, runner.pieces, move)
-        fluid.replace(move.job, runner.tasks, pieces, move_cost_s(fluid, move.job))
+        rest = fluid.rest_s([piece for piece in pieces if piece not in runner.pieces])
+        fluid.replace(move.job, runner.tasks, pieces, move_cost_s(fluid, move.job) + rest)
         fluid.migrations[move.job] += 1
     if moves and fluid.queue:
         fluid.one_pass()

@@ -69,9 +69,10 @@ class Usage:
 
 
 class Queues:
-    """The tree of queues with what each holds and waits for, in thousandths of GPUs."""
+    """The tree of queues with what each holds and waits for, in thousandths of GPUs; `size`: what
+    each job counts."""
 
-    def __init__(self, jobs: Jobs, cluster: Cluster, policy: Policy) -> None:
+    def __init__(self, jobs: Jobs, cluster: Cluster, policy: Policy, size: list[int]) -> None:
         self._jobs, self._cluster, self._policy = jobs, cluster, policy
         tree = tree_of(jobs, policy)
         self._root = tree[None]
@@ -80,8 +81,7 @@ class Queues:
         self._keeping = [
             node for node in tree.values() if not node.children and node.rule.lend is not None
         ]
-        task = jobs.gpus_per_task * WHOLE + jobs.gpu_milli
-        self.size: list[int] = (jobs.tasks * task + jobs.rest_gpus * WHOLE).tolist()
+        self.size = size
         per = jobs.gpus_per_task.clip(1)
         rest = jobs.rest_gpus > 0
         cpu = jobs.tasks * jobs.cpu_milli + rest * -(-jobs.cpu_milli * jobs.rest_gpus // per)

@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scheduler_advisor.engine.parts.ask import Ask, lift, place
-from scheduler_advisor.engine.parts.floor import Piece, release, retake
+from scheduler_advisor.engine.parts.floor import (
+    Marks,
+    Piece,
+    marks_of,
+    marks_under,
+    release,
+    retake,
+    unmark,
+)
 from scheduler_advisor.engine.parts.resize import Span, next_to_grow, next_to_shrink, pays
 
 if TYPE_CHECKING:
@@ -66,21 +74,26 @@ def grow(fluid: Fluid) -> None:
         return
     spans = {job: span for job, span in _spans(fluid).items() if span.tasks < span.most}
     added: dict[int, list[Piece]] = {}
+    marks: dict[int, Marks] = {}
     while able := next_to_grow(spans):
         for job in able:
             one = _one_more(fluid, job, added.get(job, []))
             waiting = sum(len(piece.gpus) for more in added.values() for piece in more)
             pieces = None
             if fluid.may_grow(job, one.gpus, waiting):
+                before = marks_of(fluid.floor)
                 pieces = place(fluid.floor, one, 1, fluid.policy, fluid.tree)
             if pieces is None:
                 del spans[job]
                 continue
             added.setdefault(job, []).extend(pieces)
+            marks.setdefault(job, []).extend(marks_under(fluid.floor, before, pieces))
             spans[job] = replace(spans[job], tasks=spans[job].tasks + 1)
             break
     for job, more in added.items():
-        _grown(fluid, job, more)
+        if not _grown(fluid, job, more):
+            lift(fluid.floor, more, job)
+            unmark(marks[job])
 
 
 def _one_more(fluid: Fluid, job: int, added: list[Piece]) -> Ask:
@@ -100,22 +113,23 @@ def _one_more(fluid: Fluid, job: int, added: list[Piece]) -> Ask:
     return replace(ask, tasks=1, rest=0, nodes=tuple(nodes), closed=closed)
 
 
-def _grown(fluid: Fluid, job: int, more: list[Piece]) -> None:
+def _grown(fluid: Fluid, job: int, more: list[Piece]) -> bool:
     runner = fluid.running[job]
     runner.settle(fluid.now)
     old, tasks, pieces = runner.speed, runner.tasks, runner.pieces
     runner.tasks, runner.pieces = tasks + len(more), [*pieces, *more]
     new = fluid.speeds.of(runner)
     runner.tasks, runner.pieces = tasks, pieces
-    pause = fluid.policy.elastic.resize_s
-    if runner.begin_at <= fluid.now and pays(runner.left, old, new, pause):
-        _resized(fluid, job, [*pieces, *more])
-    else:
-        lift(fluid.floor, more, job)
+    rest = fluid.rest_s(more)
+    pause = fluid.policy.elastic.resize_s + rest
+    if runner.begin_at > fluid.now or not pays(runner.left, old, new, pause):
+        return False
+    _resized(fluid, job, [*pieces, *more], rest)
+    return True
 
 
-def _resized(fluid: Fluid, job: int, pieces: list[Piece]) -> None:
-    fluid.replace(job, len(pieces), pieces, fluid.policy.elastic.resize_s)
+def _resized(fluid: Fluid, job: int, pieces: list[Piece], rest_s: int = 0) -> None:
+    fluid.replace(job, len(pieces), pieces, fluid.policy.elastic.resize_s + rest_s)
     fluid.running[job].resized_at = fluid.now
     fluid.resizes[job] += 1
 

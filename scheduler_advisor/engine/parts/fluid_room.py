@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from scheduler_advisor.engine.cluster import Cluster
@@ -72,6 +73,11 @@ class Room:
             or total < self.cluster.headroom_gpus * WHOLE
         )
 
+    def rest_s(self, pieces: Sequence[Piece]) -> int:
+        """How long who takes these rests while slices are made or cleared away."""
+        recut = any(piece.recut for piece in pieces)
+        return self.policy.sharing.reconfigure_s if recut else 0
+
     def told_to_leave(self, job: int) -> bool:
         """Whether its room is promised to somebody: it goes from where it is, as it is."""
         return self._stops is not None and job in self._stops.claim_of
@@ -82,8 +88,9 @@ class Room:
 
     def counted(self, job: int) -> int:
         """What the running job counts in its queues: what it holds; of nodes that it has to
-        itself, what it asks for."""
-        return self.queues.size[job] if self.asks[job].exclusive else self.held_by(job)
+        itself, what it asks for; of parts of GPUs, what it counted when it was let in."""
+        ask = self.asks[job]
+        return self.queues.size[job] if ask.exclusive or ask.milli else self.held_by(job)
 
     def keep(self, milli: int) -> None:
         """So many more are kept for somebody from now on."""

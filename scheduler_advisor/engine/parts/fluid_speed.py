@@ -68,7 +68,7 @@ class Speeds:
             job
             for piece in runner.pieces
             if piece.milli
-            for job in self._floor[piece.node].gpus[piece.gpus[0]].shares
+            for job, _ in self._floor[piece.node].gpus[piece.gpus[0]].shares
         }
 
     def held_milli(self, ask: Ask, piece: Piece) -> int:
@@ -93,7 +93,10 @@ class Speeds:
     def _best_of(self, runner: Runner) -> float:
         """Seconds of an all-reduce of so many tasks on the empty cluster."""
         ask = runner.ask
-        shape = (runner.tasks, ask.gpus, ask.rest, ask.cpu, ask.mem, ask.nodes, ask.need)
+        shape = (
+            runner.tasks, ask.gpus, ask.rest, ask.cpu, ask.mem, ask.nodes, ask.need, ask.distinct,
+            ask.exclusive,
+        )  # fmt: skip
         if shape not in self._best:
             floor = empty_floor(self._cluster, self._islands)
             by_network = self._policy.with_values({"placement": Placement.TOPOLOGY.value})
@@ -128,9 +131,9 @@ class Speeds:
             return mig_speed(demand_of(ask), wanted)
         if kind not in (Sharing.MPS, Sharing.TIME_SLICE):
             return Fraction(1)
-        shares = self._floor[piece.node].gpus[piece.gpus[0]].shares
-        others = [job for job in sorted(shares) if job != ask.job]
-        crowd = [demand_of(ask), *[Demand.of_share(shares[job], ask.latency) for job in others]]
+        others = sorted(self._floor[piece.node].gpus[piece.gpus[0]].shares)
+        others.remove((ask.job, piece.milli))
+        crowd = [demand_of(ask), *[Demand.of_share(milli, ask.latency) for _, milli in others]]
         if kind is Sharing.MPS:
             return mps_speeds(crowd, self._policy.sharing.crowding_milli)[0]
         return time_slice_speeds(crowd, self._policy.sharing.switch_milli)[0]

@@ -13,6 +13,15 @@ class Piece:
     node: int
     gpus: int
     cpu: int
+    milli: int = 0  # of its one GPU
+    cards: tuple[int, ...] = ()
+    slice: tuple | None = None
+    recut: bool = False
+
+    @property
+    def held(self):
+        """Thousandths of GPUs."""
+        return self.milli or self.gpus * 1000
 
 
 @dataclass(eq=False)

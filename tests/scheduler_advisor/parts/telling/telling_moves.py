@@ -17,7 +17,8 @@ class Moves:
             other
             for other in self.running()
             if self.may_stop(other.at) and other.tells is None
-            and self.serves_until(other.at) is None and self.now - other.began >= since
+            and self.serves_until(other.at) is None and not self.part(other.at)
+            and self.now - other.began >= since
         ]  # fmt: skip
         gone, pieces = [], None
         for other in sorted(able, key=lambda one: (self.held(one), -one.began, -one.at)):
@@ -80,7 +81,10 @@ class Emptying:
         self.world, self.room = world, room
         self.first = {node: list(have) for node, have in room.items()}
         self.takes = {  # nodes that take the same jobs are of one kind
-            node: frozenset(job.at for job in world.jobs if node in world.named(job.at))
+            node: (
+                frozenset(job.at for job in world.jobs if node in world.named(job.at)),
+                world.cluster.gpu_model[node],
+            )
             for node in room
         }
         self.here = {
@@ -128,11 +132,20 @@ class Emptying:
         return count
 
     def move(self, job, node, home):
-        job.pieces = [
-            Piece(home, one.gpus, one.cpu) if one.node == node else one for one in job.pieces
-        ]
+        world, old = self.world, job.pieces
+        job.pieces, new, rest = [one for one in old if one.node != node], [], 0
+        for one in old:
+            if one.node == node:
+                one = Piece(home, one.gpus, one.cpu)
+                if world.by_card:
+                    cards = world.room()[home][3]
+                    one.cards, one.recut = world.whole_cards(cards, one.gpus)
+                job.pieces.append(one)
+                rest = max(rest, world.lie(job, [one]))
+            new.append(one)
+        job.pieces = new
         job.nodes = [piece.node for piece in job.pieces]
-        job.pause += self.cost(job)
+        job.pause += self.cost(job) + rest
         job.moves += 1
 
     def cost(self, job):
@@ -153,6 +166,7 @@ class Emptying:
             safe = bool(world.table.preemptible[job.at]) or job.every > 0
             alone = bool(world.table.exclusive[job.at])
             tied = tied or alone
+            tied = tied or bool(world.part(job.at))
             if tied or not safe or job.tells is not None or world.serves_until(job.at) is not None:
                 return False
             longest = max(longest, world.goes_until(job) - world.now)

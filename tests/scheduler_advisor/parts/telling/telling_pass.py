@@ -78,7 +78,7 @@ class Passes:
         if pieces is None:
             return False
         if bound is not None:
-            bound.free -= sum(piece.gpus for piece in pieces) * GPU
+            bound.free -= sum(piece.held for piece in pieces)
         self.begin(job, pieces)
         return True
 
@@ -123,8 +123,8 @@ class Passes:
             other.pieces = before
         return None
 
-    def resized(self, job):
-        job.pause += self.policy.elastic.resize_s
+    def resized(self, job, rest=0):
+        job.pause += self.policy.elastic.resize_s + rest
         job.resized = self.now
         job.resizes += 1
         job.nodes = [piece.node for piece in job.pieces]
@@ -154,8 +154,10 @@ class Passes:
                 able.discard(job)
         for job, before in had.items():
             if len(job.pieces) > len(before):
-                later = self.policy.elastic.resize_s + job.left / self.speed(job)
+                more = job.pieces[len(before) :]
+                rest = self.policy.sharing.reconfigure_s * any(piece.recut for piece in more)
+                later = self.policy.elastic.resize_s + rest + job.left / self.speed(job)
                 if not job.pause and later < job.left / self.speed(job, len(before)):
-                    self.resized(job)
+                    self.resized(job, self.lie(job, more))
                 else:
                     job.pieces = before

@@ -30,6 +30,7 @@ class Room:
             int(jobs.cpu_milli[at]),
             int(jobs.rest_gpus[at]),
         )
+        per = 1 if jobs.gpu_milli[at] else per
         found = [(per, cpu)] * int(jobs.tasks[at])
         return found + ([(rest, -(-cpu * rest // per))] if rest else [])
 
@@ -70,6 +71,8 @@ class Room:
 
     def speed(self, job, count=None):
         """1 at the size asked for; in millionths."""
+        if self.part(job.at):
+            return self.part_speed(job)
         count = len(job.pieces) if count is None else count
         asked = int(self.table.tasks[job.at])
         if self.table.rest_gpus[job.at] or count == asked:
@@ -87,11 +90,16 @@ class Room:
 
     def lying(self):
         """All pieces that take room."""
+        for _, piece in self.lying_by():
+            yield piece
+
+    def lying_by(self):
+        """The same, each with the job that it is for."""
         for job in self.jobs:
             if job.state in ("runs", "writes", "gone"):
-                yield from job.pieces
+                yield from ((job.at, piece) for piece in job.pieces)
         for job, claim in self.claims.items():
-            yield from self.beyond(job, claim)
+            yield from ((job.at, piece) for piece in self.beyond(job, claim))
 
     def beyond(self, job, claim):
         """What is kept for a job over what those hold who leave for it."""
@@ -105,8 +113,8 @@ class Room:
             yield Piece(node, max(0, gpus), max(0, cpu))
 
     def room(self, gone=()):
-        """node -> [GPUs, CPU, tasks] free and there on nodes that are up; jobs of `gone` are away
-        in thought."""
+        """node -> [GPUs, CPU, tasks] free and there on nodes that are up, where some jobs ask for
+        parts its GPUs one by one too; jobs of `gone` are away in thought."""
         room = {
             node: [int(self.cluster.gpus[node]), int(self.cluster.cpu_milli[node]), 0]
             for node in self.nodes
@@ -118,17 +126,29 @@ class Room:
                 room[piece.node][0] -= piece.gpus
                 room[piece.node][1] -= piece.cpu
                 room[piece.node][2] += 1
+        if self.by_card:
+            lies = [one for one in self.lying_by() if id(one[1]) not in away]
+            for node, cards in self.cards(lies).items():
+                if node in room:
+                    room[node].append(cards)
+                    room[node][0] = sum(card.free for card in cards)
         return room
 
     def free(self, gone=()):
-        return sum(gpus for gpus, *_ in self.room(gone).values()) * GPU
+        """Thousandths of GPUs that nobody holds, on nodes that are up."""
+        away = {id(piece) for job in gone for piece in job.pieces}
+        up = [node for node in self.nodes if not self.down[node]]
+        return sum(int(self.cluster.gpus[node]) for node in up) * GPU - sum(
+            piece.held for piece in self.lying() if id(piece) not in away and piece.node in up
+        )
 
     def held(self, job):
-        return sum(piece.gpus for piece in job.pieces) * GPU
+        return sum(piece.held for piece in job.pieces)
 
     def counted(self, job):
         """In its queues: what it holds, or asks for where it has nodes to itself."""
-        return self.tree.size[job.at] if self.table.exclusive[job.at] else self.held(job)
+        asks = self.table.exclusive[job.at] or self.part(job.at)
+        return self.tree.size[job.at] if asks else self.held(job)
 
     def away_from(self, at, until):
         """Nodes that others have reserved for some of the time up to then."""
@@ -170,29 +190,49 @@ class Room:
     def find(self, at, room, tasks, promise=None, used=(), until=None):
         """Pieces for the tasks, one after the other, or None; `room` and `promise` are changed."""
         apart, found = bool(self.table.distinct_nodes[at]), []
-        alone = bool(self.table.exclusive[at])
+        alone, part = bool(self.table.exclusive[at]), self.part(at)
         until = self.now + int(self.table.limit[at]) if until is None else until
         able_at_all = self.named(at) - self.away_from(at, until)
         for gpus, cpu in tasks:
             taken = {*used, *(piece.node for piece in found)} if apart else ()
             able = [
                 node
-                for node, (have, cores, there) in room.items()
-                if have >= gpus and cores >= cpu and node not in taken and node in able_at_all
-                and not (alone and there)
+                for node, (have, cores, there, *_) in room.items()
+                if (part or have >= gpus) and cores >= cpu
+                and node not in taken and node in able_at_all and not (alone and there)
                 and (promise is None
                      or promise.keeps(node, have if alone else gpus, cores if alone else cpu))
             ]  # fmt: skip
+            if part:
+                piece = self.place_part(at, room, cpu, able)
+                if piece is None:
+                    return None  # nobody looks into this room again
+                found.append(piece)
+                self.put_in(room, at, piece)
+                continue
             if not able:
-                for piece in found:
+                for piece in found if not self.by_card else ():
                     self.give(room, promise, piece, 1)
                 return None
             rule = str(self.policy.placement)
             sign = {"first-fit": 0, "best-fit": 1, "worst-fit": -1}[rule]
             node = min(able, key=lambda one: (sign * room[one][0], one))
             found.append(Piece(node, *(room[node][:2] if alone else (gpus, cpu))))
+            if self.by_card:
+                piece = found[-1]
+                piece.cards, piece.recut = self.whole_cards(room[node][3], piece.gpus)
+                self.put_in(room, at, piece)
+                continue
             self.give(room, promise, found[-1], -1)
         return found
+
+    def put_in(self, room, at, piece):
+        here = room[piece.node]
+        for one in piece.cards:
+            self.put_on(here[3][one], at, piece)
+        here[0] = sum(card.free for card in here[3])
+        here[1] -= piece.cpu
+        here[2] += 1
 
     @staticmethod
     def give(room, promise, piece, sign):

@@ -1,7 +1,7 @@
 """The plain driver told slowly: second by second, from docs/policies.md and
 docs/simulator-parts.md. Shares no code with the engine; what is free, held, promised and owed is
-counted anew from the jobs that lie on the nodes. Whole GPUs, one set of competing jobs, and no
-placement by the network."""
+counted anew from the jobs that lie on the nodes. One set of competing jobs, and no placement by the
+network."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from telling_jobs import Job
 from telling_moves import Moves
+from telling_parts import Parts, slices_of
 from telling_pass import Passes
 from telling_room import Room
 from telling_stops import Stops
@@ -18,7 +19,7 @@ HOUR = 3600
 KIB = 1 << 20
 
 
-class World(Room, Passes, Stops, Moves):
+class World(Parts, Room, Passes, Stops, Moves):
     """One replay."""
 
     def __init__(self, tree, jobs, cluster, policy):
@@ -38,6 +39,10 @@ class World(Room, Passes, Stops, Moves):
         self.spared = False  # by a guard that is counted by the hour
         self.moved_at = -(1 << 60)
         self.standing = jobs.priority.tolist()
+        self.by_card = bool(jobs.gpu_milli.any())
+        self.slices = [slices_of(model) for model in cluster.gpu_model]
+        self.cut = [[[] for _ in range(int(gpus))] for gpus in cluster.gpus]
+        self.sizes()
 
     # Time
 
@@ -212,6 +217,7 @@ class World(Room, Passes, Stops, Moves):
             self.queue.remove(job)
         job.state, job.pieces, job.began, job.resized = "runs", pieces, self.now, self.now
         job.work = job.whole
-        job.left, job.pause, job.restoring = Fraction(job.work), job.reads, job.reads
+        job.left, job.restoring = Fraction(job.work), job.reads
+        job.pause = job.reads + self.lie(job, pieces)
         job.starts.append(self.now)
         job.nodes = [piece.node for piece in pieces]
