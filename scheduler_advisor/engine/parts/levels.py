@@ -57,7 +57,8 @@ _COLUMN = {Level.LEAF: "leaf", Level.SPINE: "spine", Level.BLOCK: "rack"}
 def tree_of(cluster: Cluster) -> Tree:
     """The network as the cluster's inventory tells it."""
     leaf, spine, rack = (_codes(cluster.leaf), _codes(cluster.spine), _codes(cluster.rack))
-    wide = all(_within(part, rack) for part in (leaf, spine) if part.any())
+    named_by = ((leaf, cluster.leaf), (spine, cluster.spine))
+    wide = all(_within(part, rack) for part, names in named_by if any(names))
     block = rack if wide else np.zeros_like(rack)
     spine = _joined(block, spine)
     leaf = _joined(spine, leaf)

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from telling_draw import cluster_of, happened, policy_of, sharing_of, with_parts, workload
+from telling_draw import (
+    cluster_of,
+    happened,
+    on_a_network,
+    policy_of,
+    sharing_of,
+    with_parts,
+    workload,
+)
 
 from scheduler_advisor.engine import (
     Cluster,
@@ -76,6 +84,24 @@ def test_parts_of_gpus_alone_and_beside_quotas_second_by_second(told, record_pro
 
     every()
     record_proof("telling_parts", **seen)
+
+
+def test_placement_by_the_network_second_by_second(told, record_proof):
+    seen = Counter()
+
+    @MANY
+    @given(SEEDS, st.booleans(), st.booleans())
+    def every(seed, timed, elastic):
+        draw = np.random.default_rng(seed)
+        cluster = cluster_of(draw, timed)
+        elastic = elastic and cluster.headroom_gpus == 0
+        jobs, policy = workload(draw, elastic), policy_of(draw, timed, elastic)
+        jobs, cluster, policy = on_a_network(draw, jobs, cluster, policy)
+        seen.update(happened(told(jobs, cluster, policy)))
+        seen[str(policy.placement)] += 1
+
+    every()
+    record_proof("telling_network", **seen)
 
 
 # By hand: what the telling found

@@ -1,10 +1,11 @@
-"""By hand: what the telling of parts of GPUs found in the plain driver."""
+"""By hand: what the tellings of parts of GPUs and of the network found."""
 
 from __future__ import annotations
 
 import pytest
 
 from scheduler_advisor.engine import Cluster, Jobs, Policy, simulate
+from scheduler_advisor.engine.parts.levels import tree_of
 
 MILLION = 1_000_000
 
@@ -120,3 +121,10 @@ def test_the_best_place_of_tasks_on_a_node_each_is_not_that_of_others(driver):
     assert [len(set(outcome.nodes(job).tolist())) for job in (0, 1)] == [1, 2]
     assert outcome.slow_ppm.tolist() == [MILLION, MILLION]
     assert outcome.end.tolist() == [100, 100]
+
+
+def test_racks_under_the_only_leaf_are_no_wider_domain():
+    """One leaf over two racks is one domain, as it is where there are several leaves."""
+    cluster = Cluster.build(gpus=[4, 4], leaf=["l", "l"], spine=["s", "s"], rack=["a", "b"])
+    tree = tree_of(cluster)
+    assert tree.leaf.tolist() == tree.spine.tolist() == tree.block.tolist() == [0, 0]

@@ -16,6 +16,7 @@ from scheduler_advisor.engine import (
     Reservation,
     Scope,
 )
+from scheduler_advisor.engine.jobs import Named
 
 SOON = 3580  # so that a clock hour turns while jobs run
 
@@ -169,6 +170,44 @@ def sharing_of(draw, policy, kind):
         values |= {"preemption": "none", "quota.reclaim": "none"}
         values |= {"defrag": "none"} if policy.defrag.kind == "pending" else {}
     return policy.with_values(values)
+
+
+def on_a_network(draw, jobs, cluster, policy):
+    """Leaves, spines and blocks; what jobs require of them; how much they talk."""
+    nodes, size = len(cluster), len(jobs)
+    leaf = draw.integers(0, 3, nodes)
+    spine = leaf % 2 if draw.random() < 0.7 else draw.integers(0, 2, nodes)
+    block = spine if draw.random() < 0.5 else draw.integers(0, 2, nodes)
+    cluster = replace(
+        cluster,
+        leaf=tuple(f"l{one}" for one in leaf),
+        spine=tuple(f"s{one}" for one in spine),
+        rack=tuple(f"b{one}" for one in block),
+        gpu_model=tuple(draw.choice(["H100", "H100", "A100"], nodes).tolist()),
+    )
+    words = ["", "", "", "required:node", "required:leaf", "required:spine", "required:block"]
+    words += ["preferred:leaf", "leaf"]
+    uneven = (draw.random(size) < 0.2) & (jobs.max_tasks == 0)  # their last task may lie beside
+    jobs = replace(
+        jobs,
+        gpus=np.where(uneven, 5, jobs.gpus),
+        tasks=np.where(uneven, 2, jobs.tasks),
+        gpus_per_task=np.where(uneven, 2, jobs.gpus_per_task),
+        rest_gpus=np.where(uneven, 1, jobs.rest_gpus),
+        topology=Named.of(draw.choice(words, size).tolist(), size),
+        comm_milli=draw.choice([0, 0, 100, 400], size),
+    )
+    values = {
+        "placement": str(draw.choice(["topology", "topology", str(policy.placement)])),
+        "topology.slowdown": str(draw.random() < 0.7),
+        "topology.oversubscription": int(draw.choice([1, 4])),
+        "topology.message_mib": int(draw.choice([1, 64, 1024])),
+        "topology.comm_milli": int(draw.choice([0, 50, 200])),
+    }
+    if values["placement"] == "topology" and draw.random() < 0.3:
+        values["topology.level"] = str(draw.choice(["node", "leaf", "spine", "block"]))
+        values["topology.binding"] = str(draw.choice(["required", "preferred"]))
+    return jobs, cluster, policy.with_values(values)
 
 
 def happened(outcome):

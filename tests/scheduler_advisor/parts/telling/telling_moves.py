@@ -162,7 +162,7 @@ class Emptying:
         longest, cost = 0, 0
         for job in self.here[node]:
             apart = len({piece.node for piece in job.pieces}) > 1
-            tied = apart and bool(world.table.distinct_nodes[job.at])
+            tied = apart and bool(world.table.distinct_nodes[job.at] or world.need(job.at))
             safe = bool(world.table.preemptible[job.at]) or job.every > 0
             alone = bool(world.table.exclusive[job.at])
             tied = tied or alone

@@ -75,11 +75,12 @@ class Room:
             return self.part_speed(job)
         count = len(job.pieces) if count is None else count
         asked = int(self.table.tasks[job.at])
+        slow = self.network_speed(job, count)
         if self.table.rest_gpus[job.at] or count == asked:
-            return Fraction(1)
+            return slow
         ratio = count / asked
         keeps = self.policy.elastic.efficiency_milli / 1000
-        return Fraction(max(1, int(ratio * keeps ** log2(ratio) * PPM + 0.5)), PPM)
+        return slow * Fraction(max(1, int(ratio * keeps ** log2(ratio) * PPM + 0.5)), PPM)
 
     # What lies where
 
@@ -193,6 +194,8 @@ class Room:
         alone, part = bool(self.table.exclusive[at]), self.part(at)
         until = self.now + int(self.table.limit[at]) if until is None else until
         able_at_all = self.named(at) - self.away_from(at, until)
+        if self.policy.placement == "topology" and not part:
+            return self.find_by_network(at, room, tasks, able_at_all, promise, used)
         for gpus, cpu in tasks:
             taken = {*used, *(piece.node for piece in found)} if apart else ()
             able = [
@@ -224,6 +227,59 @@ class Room:
                 self.put_in(room, at, piece)
                 continue
             self.give(room, promise, found[-1], -1)
+        return found
+
+    def find_by_network(self, at, room, tasks, able_at_all, promise, used=()):
+        """The same by the network: all equal tasks together, then the smaller last one. One more
+        task of a running job stays in the domain that it requires."""
+        apart, alone = bool(self.table.distinct_nodes[at]), bool(self.table.exclusive[at])
+        (gpus, cpu), need, found = tasks[0], self.need(at), []
+        equal = tasks[:-1] if self.table.rest_gpus[at] and not used else tasks
+        here = {node: have for node, have in room.items() if node in self.named(at)}
+        if used:
+            here = {node: have for node, have in here.items() if not (apart and node in used)}
+            if need == "node":
+                here = {node: have for node, have in here.items() if node in used}
+            elif need:
+                inside = {self.domain(node, need) for node in used}
+                here = {node: have for node, have in here.items()
+                        if self.domain(node, need) in inside}  # fmt: skip
+        fits = {}
+        for node, (have, cores, there, *_) in here.items():
+            count = min(have // gpus, cores // cpu if cpu else have)
+            wants = (have, cores) if alone else (gpus, cpu)
+            if node not in able_at_all or (alone and there) or not count:
+                continue
+            if promise is None or promise.keeps(node, *wants):
+                fits[node] = 1 if apart or alone else count
+        nodes = self.gang(here, fits, len(equal), need)
+        for node in nodes or ():
+            wants = room[node][:2] if alone else (gpus, cpu)
+            if promise is not None and not promise.keeps(node, *wants):
+                nodes = None
+                break
+            found.append(Piece(node, *wants))
+            self.give(room, promise, found[-1], -1)
+        if nodes is not None and len(equal) < len(tasks):
+            gpus, cpu = tasks[-1]
+            taken = {piece.node for piece in found} if apart else ()
+            able = [
+                node for node, (have, cores, there, *_) in here.items()
+                if have >= gpus and cores >= cpu and node in able_at_all and node not in taken
+                and not (alone and there)
+                and (promise is None or promise.keeps(
+                    node, *((have, cores) if alone else (gpus, cpu))))
+            ]  # fmt: skip
+            node = self.beside(here, able, found, need)
+            if node is None:
+                nodes = None
+            else:
+                found.append(Piece(node, *(room[node][:2] if alone else (gpus, cpu))))
+                self.give(room, promise, found[-1], -1)
+        if nodes is None:
+            for piece in found:
+                self.give(room, promise, piece, 1)
+            return None
         return found
 
     def put_in(self, room, at, piece):

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from telling_jobs import Job
 from telling_moves import Moves
+from telling_network import Network
 from telling_parts import Parts, slices_of
 from telling_pass import Passes
 from telling_room import Room
@@ -19,7 +20,7 @@ HOUR = 3600
 KIB = 1 << 20
 
 
-class World(Parts, Room, Passes, Stops, Moves):
+class World(Parts, Network, Room, Passes, Stops, Moves):
     """One replay."""
 
     def __init__(self, tree, jobs, cluster, policy):
@@ -42,6 +43,7 @@ class World(Parts, Room, Passes, Stops, Moves):
         self.by_card = bool(jobs.gpu_milli.any())
         self.slices = [slices_of(model) for model in cluster.gpu_model]
         self.cut = [[[] for _ in range(int(gpus))] for gpus in cluster.gpus]
+        self.best = {}
         self.sizes()
 
     # Time
