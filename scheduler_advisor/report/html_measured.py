@@ -199,7 +199,7 @@ def _columns_or_none(
 ) -> tuple[Markup, ...]:
     """GPU-hours as columns; where nothing was measured that is said, and no zeros are drawn."""
     if not any(value for _, value, _ in columns):
-        return (tag("p", words.say("head.unmeasured_hint")),)
+        return (tag("p", words.say("report.unmeasured_hint")),)
     return tag("p", "GPU-h", cls="sub"), svg.columns(columns, label)
 
 
