@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
 from scheduler_advisor.advice.draft import Draft, Duty, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
@@ -107,7 +107,7 @@ def _gaps(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
             variant=f"{kind}_gap",
             params={"nodes": named, "hours": hours,
                     "since": f"{site.window.local(since):%Y-%m-%d %H:%M}",
-                    "gpu_hours": sum(part.micro_gpu_s for part in parts) / 3.6e9},
+                    "gpu_hours": _hours(parts)},
             parts=(), current=parts,
             figures=(observed("gap_h", hours, Unit.HOURS, command),), samples=len(nodes),
             commands={"verify": command},
@@ -118,7 +118,7 @@ def _never(site: Site, cluster: str) -> Draft:
     """No node has ever sent a sample in the window: one finding, not one for each job."""
     cells = site.rows(_SILENT_CELLS, [cluster])
     parts = [site.part(cell, cell["micro"], claim=f"unknown:{cluster}") for cell in cells]
-    hours = sum(part.micro_gpu_s for part in parts) / 3.6e9
+    hours = _hours(parts)
     return Draft(
         kind=RULE.kind, cluster=cluster, owner=Owner(), duty=Duty.PLATFORM, first=True,
         subject="never measured", variant="never_measured",
@@ -147,7 +147,7 @@ def _many(
         kind=RULE.kind, cluster=cluster, owner=Owner(), duty=Duty.PLATFORM, first=True,
         subject=f"{kind} gaps", variant=f"{kind}_gaps",
         params={"count": len(gaps), "nodes": len(nodes), "worst": worst, "hours": hours,
-                "gpu_hours": micro / 3.6e9},
+                "gpu_hours": micro / MICRO_GPU_S_PER_HOUR},
         parts=(), current=parts,
         figures=(observed("gap_h", hours, Unit.HOURS, "unstrand doctor"),), samples=len(gaps),
         commands={"verify": "unstrand doctor"},
@@ -166,8 +166,7 @@ def _unmapped(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
         own = {account: runs for (name, account), runs in accounts.items() if name == cluster}
         if len(own) > MOST_NAMED:
             together = [run for runs in own.values() for run in runs]
-            most = sorted(own, key=lambda account: (-len(own[account]), account))
-            named = f"{', '.join(most[:2])} +{len(own) - 2}"
+            named = _named({account: len(runs) for account, runs in own.items()})
             yield from _unmapped_account(site, rules, cluster, named, together)
             continue
         for account, runs in sorted(own.items()):
@@ -178,7 +177,7 @@ def _unmapped_account(
     site: Site, rules: dict[str, float], cluster: str, account: str, runs: list[Run]
 ) -> Iterator[Draft]:
     held = site.held_parts(runs)
-    hours = sum(part.micro_gpu_s for part in held) / 3.6e9
+    hours = _hours(held)
     if hours < rules["unmapped_gpu_hours"]:
         return
     users = sorted({run.user_name for run in runs if run.user_name})
@@ -207,16 +206,21 @@ def _unpriced(site: Site, rules: dict[str, float]) -> Iterator[Draft]:
         clusters.setdefault(row["cluster"], {}).setdefault(row["gpu_model"], []).append(part)
     for cluster, models in sorted(clusters.items()):
         if len(models) > MOST_NAMED:
-            most = sorted(models, key=lambda model: (-_hours(models[model]), model))
-            named = f"{', '.join(most[:2])} +{len(most) - 2}"
+            named = _named({model: _hours(parts) for model, parts in models.items()})
             models = {named: [part for parts in models.values() for part in parts]}
         for model, parts in sorted(models.items()):
             if _hours(parts) >= rules["unpriced_gpu_hours"]:
                 yield _unpriced_model(cluster, model, parts)
 
 
+def _named(sizes: Mapping[str, float]) -> str:
+    """The two largest by name, and how many more there are."""
+    most = sorted(sizes, key=lambda name: (-sizes[name], name))
+    return f"{', '.join(most[:2])} +{len(most) - 2}"
+
+
 def _hours(parts: list[Part]) -> float:
-    return sum(part.micro_gpu_s for part in parts) / 3.6e9
+    return sum(part.micro_gpu_s for part in parts) / MICRO_GPU_S_PER_HOUR
 
 
 def _unpriced_model(cluster: str, model: str, parts: list[Part]) -> Draft:

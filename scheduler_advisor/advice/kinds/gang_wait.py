@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from math import ceil
 from typing import Any
 
-from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
 from scheduler_advisor.advice.draft import Draft, Duty, Keys
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
@@ -70,16 +72,46 @@ def find(site: Site) -> Iterator[Draft]:
             yield draft
 
 
-_Hours = dict[datetime, list[dict[str, Any]]]
+@dataclass(frozen=True)
+class _Free:
+    """GPU time that nobody held in one hour, a row for each node."""
+
+    rows: list[dict[str, Any]]
+
+    @cached_property
+    def gpus(self) -> float:
+        micro: int = sum(row["micro"] for row in self.rows)
+        return micro / MICRO_GPU_S_PER_HOUR
+
+    @cached_property
+    def _most(self) -> list[int]:
+        return sorted((row["micro"] for row in self.rows), reverse=True)
+
+    def cut_up_for(self, run: Run) -> bool:
+        """Whether as many GPUs as the job asks for were free, but not on nodes as it asks for them
+        for the whole hour; where there was such a place, something else held it back."""
+        if self.gpus < run.gpus:
+            return False
+        if run.nodes is None:
+            return True
+        each = ceil(run.gpus / run.nodes)
+        if each == 1:  # any free GPUs will do
+            return False
+        return (
+            len(self._most) < run.nodes or self._most[run.nodes - 1] < each * MICRO_GPU_S_PER_HOUR
+        )
+
+
+_Hours = dict[datetime, _Free]
 
 
 def _pool_hours(site: Site, run: Run) -> _Hours:
     """Free GPU time of the run's queue in every hour of the window."""
     span = [run.cluster, run.queue, site.window.since, site.window.until]
-    hours: _Hours = defaultdict(list)
+    hours: dict[datetime, list[dict[str, Any]]] = defaultdict(list)
     for row in site.rows(_FREE, span):
         hours[row["hour"]].append(row)
-    return hours
+    return {hour: _Free(rows) for hour, rows in hours.items()}
 
 
 def _while_waiting(site: Site, pool: _Hours, run: Run) -> _Hours:
@@ -101,25 +133,12 @@ def _most_wanted(site: Site, pool: _Hours, waits: list[tuple[float, Run]]) -> di
 
     Two jobs that wait in one hour want the same free GPUs: only the larger one counts.
     """
-    free = {hour: sum(row["micro"] for row in rows) / 3.6e9 for hour, rows in pool.items()}
     most: dict[datetime, int] = {}
     for _, run in waits:
-        for hour in _while_waiting(site, pool, run):
-            if free[hour] >= run.gpus and not _has_place(pool[hour], run):
+        for hour, free in _while_waiting(site, pool, run).items():
+            if free.cut_up_for(run):
                 most[hour] = max(most.get(hour, 0), run.gpus)
     return most
-
-
-def _has_place(rows: list[dict[str, Any]], run: Run) -> bool:
-    """Whether as many nodes as the job asks for had its GPUs free for the whole hour: then
-    something else than their shape held it back."""
-    if run.nodes is None:
-        return False
-    each = ceil(run.gpus / run.nodes)
-    if each == 1:  # any free GPUs will do
-        return True
-    able = sum(1 for row in rows if row["micro"] >= each * 3.6e9)
-    return able >= run.nodes
 
 
 def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
@@ -130,12 +149,9 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
     if not most:
         return None
     hours = _while_waiting(site, pool, run)
-    free = [sum(row["micro"] for row in rows) / 3.6e9 for rows in hours.values()]
-    parts = [part for hour, gpus in most.items() for part in _need(site, pool[hour], gpus)]
-    enough = [
-        rows for rows, count in zip(hours.values(), free, strict=True)
-        if count >= run.gpus and not _has_place(rows, run)
-    ]  # fmt: skip
+    free = [each.gpus for each in hours.values()]
+    parts = [part for hour, gpus in most.items() for part in _need(site, pool[hour].rows, gpus)]
+    enough = [each for each in hours.values() if each.cut_up_for(run)]
     command = site.command("job", run.job_id)
     goal = next((c for c in site.goals.work_class if c.match.fits(**run.facts())), None)
     figures = [
@@ -174,7 +190,7 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
 
 def _need(site: Site, rows: list[dict[str, Any]], gpus: int) -> Iterator[Part]:
     """The job's GPUs for one hour, spread over the free ones."""
-    ratio = gpus * 3.6e9 / sum(row["micro"] for row in rows)
+    ratio = gpus * MICRO_GPU_S_PER_HOUR / sum(row["micro"] for row in rows)
     for row in rows:
         claim = site.free_claim(row["cluster"], row["node"], row["hour"])
         yield site.part(row, round(row["micro"] * ratio), claim=claim)
