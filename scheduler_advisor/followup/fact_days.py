@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from analytics.ledger import LedgerClass
 from collector.store import Work
+from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR
 from scheduler_advisor.followup.changes import Changed
-from scheduler_advisor.followup.measure import HELD, UNHELD, Load, Measure, Of
+from scheduler_advisor.followup.measure import Load, Measure, Of
 from scheduler_advisor.followup.realised import Days
-
-MICRO_PER_HOUR = 3.6e9
 
 # One row = a UTC day all of whose hours are in the ledger, at least half of them known.
 _WHOLE = """
@@ -20,7 +20,7 @@ SELECT h.hour::DATE AS day FROM ledger_hour h JOIN ledger_pool p ON p.pool_key =
 WHERE p.cluster = $1 AND h.hour >= $2 AND h.hour < $3 GROUP BY day
 HAVING count(DISTINCT h.hour) = 24 AND sum(h.unknown) * 2 <= sum({all}) ORDER BY day
 """
-_ALL = f"{HELD} + {UNHELD}".replace("c.", "h.")
+_ALL = " + ".join(f"h.{each}" for each in LedgerClass)
 _PERSON = "coalesce(r.account, '') || chr(31) || coalesce(r.user_name, '')"
 _WHO = f"""
   ($4::VARCHAR[] IS NULL OR list_contains($4::VARCHAR[], {_PERSON}))
@@ -95,7 +95,7 @@ def fact_days(work: Work, change: Changed, since: datetime, until: datetime) -> 
     days = [day for day in whole if not measure.activity or _measured(found.get(day))]
     fault = [_fault(found.get(day), measure, change.target) + more.get(day, 0.0) for day in days]
     load = [_load(found.get(day), measure, asked.get(day, 0.0)) for day in days]
-    return Days(np.array(fault) / MICRO_PER_HOUR, np.array(load))
+    return Days(np.array(fault) / MICRO_GPU_S_PER_HOUR, np.array(load))
 
 
 def _rows(
@@ -150,4 +150,6 @@ def _load(row: dict[str, Any] | None, measure: Measure, asked: float) -> float:
         return asked
     if row is None:
         return 0.0
-    return float(row["run_hours"] if measure.load is Load.RUN else row["used"] / MICRO_PER_HOUR)
+    return float(
+        row["run_hours"] if measure.load is Load.RUN else row["used"] / MICRO_GPU_S_PER_HOUR
+    )

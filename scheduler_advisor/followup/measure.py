@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from analytics.ledger import HELD, LedgerClass
+
 
 class Of(Enum):
     """Whose GPU time counts."""
@@ -47,13 +49,8 @@ class Measure:
 
 
 _IDLE = Measure("c.allocated_idle", Of.PEOPLE, activity=True)
-HELD = (
-    "c.used + c.lost + c.allocated_idle + c.allocated_unmeasured + c.failed_held + c.unattributed"
-)
-UNHELD = (
-    "c.failed + c.drained + c.unknown + c.reserved + c.gang_wait + c.stranded_cpu + c.stranded_mem "
-    "+ c.stranded_shape + c.stranded_topology + c.policy_blocked + c.free"
-)
+_HELD = " + ".join(f"c.{each}" for each in HELD)
+_ALL = " + ".join(f"c.{each}" for each in LedgerClass)
 _ABOVE = Measure("c.allocated_idle", Of.ACCOUNTS, Load.USED, activity=True, above=True)
 _QUEUED = "c.gang_wait + c.stranded_shape + c.stranded_topology + c.policy_blocked"
 
@@ -66,17 +63,17 @@ MEASURES: dict[str, Measure] = {
     "input_bound": _ABOVE,
     "over_request": Measure("0", Of.PEOPLE, cause=("stranded_cpu", "stranded_mem")),
     "whole_node_memory": Measure("c.stranded_mem", Of.CLUSTER),
-    "share_gpu": Measure(HELD, Of.PEOPLE, Load.RUN),
+    "share_gpu": Measure(_HELD, Of.PEOPLE, Load.RUN),
     "fragmentation": Measure("c.stranded_shape", Of.CLUSTER),
     "gang_wait": Measure(_QUEUED, Of.NODES),
     "gang_off": Measure("0", Of.CLUSTER, apart=True),
     "drained_nodes": Measure("c.drained + c.failed", Of.NODES, now=True),
-    "requeue_loops": Measure(f"CASE WHEN r.attempt > 1 THEN {HELD} ELSE 0 END", Of.PEOPLE),
+    "requeue_loops": Measure(f"CASE WHEN r.attempt > 1 THEN {_HELD} ELSE 0 END", Of.PEOPLE),
     "reserved_unused": Measure("c.reserved", Of.NODES),
     "quota_unused": Measure("c.policy_blocked", Of.CLUSTER),
     "night_idle": Measure("c.free", Of.NODES),
     "lost_work": Measure("c.lost", Of.PEOPLE, Load.USED),
     "checkpoint_interval": Measure("c.lost", Of.PEOPLE, Load.USED, writing=True),
-    "fewer_nodes": Measure(f"{HELD} + {UNHELD}", Of.CLUSTER),
+    "fewer_nodes": Measure(_ALL, Of.CLUSTER),
 }
 WIDE = (Of.NODES, Of.CLUSTER)  # what other changes of the cluster move too

@@ -44,18 +44,22 @@ MANY = settings(
 )
 
 
+def world(seed, timed, elastic):
+    """The generator, and a site drawn with it: jobs, cluster, policy."""
+    draw = np.random.default_rng(seed)
+    cluster = cluster_of(draw, timed)
+    elastic = elastic and cluster.headroom_gpus == 0
+    return draw, workload(draw, elastic), cluster, policy_of(draw, timed, elastic)
+
+
 def test_parts_beside_quotas_and_preemption_second_by_second(told, record_proof):
     seen = Counter()
 
     @MANY
     @given(SEEDS, st.booleans(), st.booleans())
     def every(seed, timed, elastic):
-        draw = np.random.default_rng(seed)
-        cluster = cluster_of(draw, timed)
-        elastic = elastic and cluster.headroom_gpus == 0
-        seen.update(
-            happened(told(workload(draw, elastic), cluster, policy_of(draw, timed, elastic)))
-        )
+        _, *site = world(seed, timed, elastic)
+        seen.update(happened(told(*site)))
 
     every()
     record_proof("telling", **seen)
@@ -70,10 +74,7 @@ def test_parts_of_gpus_alone_and_beside_quotas_second_by_second(told, record_pro
     @MANY
     @given(SEEDS, st.sampled_from(SHARINGS), st.booleans(), st.booleans())
     def every(seed, kind, alone, elastic):
-        draw = np.random.default_rng(seed)
-        cluster = cluster_of(draw, False)
-        elastic = elastic and cluster.headroom_gpus == 0
-        jobs, policy = workload(draw, elastic), policy_of(draw, False, elastic)
+        draw, jobs, cluster, policy = world(seed, False, elastic)
         models = ["H100", "H100", "NVIDIA A100-SXM4-80GB", "NVIDIA A30", "Tesla T4"]
         cluster = replace(cluster, gpu_model=tuple(draw.choice(models, len(cluster)).tolist()))
         if alone:
@@ -92,10 +93,7 @@ def test_placement_by_the_network_second_by_second(told, record_proof):
     @MANY
     @given(SEEDS, st.booleans(), st.booleans())
     def every(seed, timed, elastic):
-        draw = np.random.default_rng(seed)
-        cluster = cluster_of(draw, timed)
-        elastic = elastic and cluster.headroom_gpus == 0
-        jobs, policy = workload(draw, elastic), policy_of(draw, timed, elastic)
+        draw, jobs, cluster, policy = world(seed, timed, elastic)
         jobs, cluster, policy = on_a_network(draw, jobs, cluster, policy)
         seen.update(happened(told(jobs, cluster, policy)))
         seen[str(policy.placement)] += 1
