@@ -20,6 +20,7 @@ from collector.slurm.node_event import NodeEvent
 from collector.slurm.node_states import StateStatement
 from collector.slurm.partition import SlurmPartition
 from collector.slurm.run_rules import Window
+from collector.slurm.settings import write_settings
 from collector.slurm.sacct import RunBatch
 from collector.slurm.split import Share
 from collector.slurm.summary import ImportSummary
@@ -34,7 +35,8 @@ class SlurmFacts:
     ``exact``: by run id, the controller's own split of a run over its nodes. ``seen_since``: nodes
     that take no work now and carry no stamp do so since then, and those that do take work ended
     their open states; None = the list is of no known instant and holds for the whole window.
-    ``states``: node states that are known besides.
+    ``states``: node states that are known besides. ``settings``: of the scheduler, by the family
+    (`settings.FAMILIES`) that they are whole of.
     """
 
     cluster: str
@@ -49,6 +51,7 @@ class SlurmFacts:
     seen_since: datetime | None = None
     states: tuple[NodeState, ...] = ()
     remarks: tuple[str, ...] = ()
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def take_in(store: Store, facts: SlurmFacts, window: Window, now: datetime) -> ImportSummary:
@@ -73,6 +76,10 @@ def write(work: Work, facts: SlurmFacts, window: Window, now: datetime) -> Impor
     allocations = run_writer.allocation_table(runs.table, held)
     written = run_writer.write(work, facts.cluster, _run_table(runs), allocations)
     kept, gone = _write_cluster(work, facts, since, until)
+    if facts.settings:
+        told = {key: value for family in facts.settings.values() for key, value in family.items()}
+        write_settings(work, facts.cluster, told, now, facts.settings)
+        kept["scheduler_setting"] = len(told)
     dropped = runs.dropped | _if_any("older than what is stored", written.older)
     summary = ImportSummary(
         cluster=facts.cluster,

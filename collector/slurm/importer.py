@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from collector.slurm import node, node_event, partition, plain, topology
+from collector.slurm import associations, node, node_event, partition, plain, settings, topology
 from collector.slurm import sacct as sacct_output
 from collector.slurm.facts import SlurmFacts, take_in
 from collector.slurm.live_import import import_live
@@ -30,6 +30,9 @@ def import_files(  # noqa: PLR0913 - one argument per option of `unstrand import
     events: Path | str | None = None,
     topology: Path | str | None = None,
     partitions: Path | str | None = None,
+    config: Path | str | None = None,
+    qos: Path | str | None = None,
+    associations: Path | str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
     time_zone: str = "UTC",
@@ -38,7 +41,9 @@ def import_files(  # noqa: PLR0913 - one argument per option of `unstrand import
     """Take in files that Slurm's tools wrote, and say what was kept and left out.
 
     Facts are known over ``[since, until)``, by default first submit to last end. ``nodes`` holds
-    for the whole window unless ``events`` says otherwise. ``time_zone``: of times without an
+    for the whole window unless ``events`` says otherwise. ``config``, ``qos``, ``associations``:
+    how the scheduler is set, taken to be so since it is first told; ``partitions`` go with them.
+    ``time_zone``: of times without an
     offset. ``sacct_fields``: the ``--format`` of a sacct file without a header line. The same
     files again change nothing. Raises ImportRefusedError (source, line, what, remedy) with the
     store untouched.
@@ -55,6 +60,7 @@ def import_files(  # noqa: PLR0913 - one argument per option of `unstrand import
         events=None if events is None else files.events(events),
         places={} if topology is None else files.places(topology),
         partitions=() if partitions is None else files.partitions(partitions),
+        settings=files.settings(partitions, config, qos, associations),
         digest=files.digest(),
     )
     return take_in(store, facts, Window(_epoch(since), _epoch(until)), now)
@@ -99,6 +105,28 @@ class _Files:
 
     def partitions(self, path: Path | str) -> tuple[partition.SlurmPartition, ...]:
         return tuple(partition.parse(str(path), self._text(path, partition.REMEDY)))
+
+    def settings(
+        self,
+        partitions: Path | str | None,
+        config: Path | str | None,
+        qos: Path | str | None,
+        accounts: Path | str | None,
+    ) -> dict[str, dict[str, str]]:
+        """The settings in each file, by family (`settings.FAMILIES`)."""
+        found: dict[str, dict[str, str]] = {}
+        if config is not None:
+            text = self._text(config, settings.CONFIG_REMEDY)
+            found["config"] = settings.checked_config(str(config), text)
+        if qos is not None:
+            found["qos"] = settings.checked_qos(str(qos), self._text(qos, settings.QOS_REMEDY))
+        if accounts is not None:
+            text = self._text(accounts, associations.REMEDY)
+            found["accounts"] = associations.checked(str(accounts), text, self._cluster)
+        if partitions is not None and found:
+            text = self._text(partitions, partition.REMEDY)
+            found["partition"] = settings.settings({}, text, "")
+        return found
 
     def _bytes(self, path: Path | str) -> bytes:
         try:

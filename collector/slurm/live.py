@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from collector.slurm import (
+    associations,
     delimited,
     job_detail,
     node,
@@ -50,7 +51,7 @@ class Accounting:
 
 def controller(ask: Ask) -> Controller:
     """Ask slurmctld for everything. Raises ImportRefusedError."""
-    config = _config(ask(("scontrol", "show", "config")))
+    config = settings.config_of(ask(("scontrol", "show", "config")))
     detail = ask(("scontrol", "show", "job", "-d", "-o"))
     listed = ask(("scontrol", "show", "partition", "-o"))
     return Controller(
@@ -67,7 +68,13 @@ def controller(ask: Ask) -> Controller:
         ),
         exact=job_detail.parse("scontrol show job", detail),
         queue=squeue.parse("squeue", ask(squeue.COMMAND)),
-        settings=settings.settings(config, listed, ask(settings.QOS_COMMAND)),
+        settings=settings.settings(
+            config,
+            listed,
+            ask(settings.QOS_COMMAND),
+            ask(associations.COMMAND),
+            config.get("ClusterName", ""),
+        ),
     )
 
 
@@ -100,11 +107,6 @@ def _known_fields(helpformat: str) -> list[str]:
         for name in wanted
         if name in known or _OPTIONAL.get(name) in known
     ]
-
-
-def _config(text: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _places(ask: Ask, config: dict[str, str]) -> dict[str, topology.Place]:

@@ -50,6 +50,9 @@ def slurm(  # noqa: PLR0913 - one form field per option of `unstrand import slur
     events: Sent = None,
     topology: Sent = None,
     partitions: Sent = None,
+    config: Sent = None,
+    qos: Sent = None,
+    associations: Sent = None,
     since: Text = None,
     until: Text = None,
     time_zone: Annotated[str, Form()] = "UTC",
@@ -60,7 +63,8 @@ def slurm(  # noqa: PLR0913 - one form field per option of `unstrand import slur
 
     service = _real(request)
     first, last = _time(since, "since"), _time(until, "until")
-    sent = {"events": events, "topology": topology, "partitions": partitions}
+    sent = {"events": events, "topology": topology, "partitions": partitions,
+            "config": config, "qos": qos, "associations": associations}  # fmt: skip
     with _kept(sacct=sacct, nodes=nodes, **sent) as paths:
         summary = import_files(
             service.store,
@@ -71,6 +75,9 @@ def slurm(  # noqa: PLR0913 - one form field per option of `unstrand import slur
             events=paths.get("events"),
             topology=paths.get("topology"),
             partitions=paths.get("partitions"),
+            config=paths.get("config"),
+            qos=paths.get("qos"),
+            associations=paths.get("associations"),
             since=first,
             until=last,
             time_zone=time_zone,

@@ -20,7 +20,9 @@ from unstrand.commands.source import opened, server_for
 from unstrand.import_documents import slurm_document
 from unstrand.output import Format, print_document
 
-_FILES = ("sacct", "nodes", "events", "topology", "partitions")
+_FILES = (
+    "sacct", "nodes", "events", "topology", "partitions", "config", "qos", "associations",
+)  # fmt: skip
 
 import_app = typer.Typer(no_args_is_help=True, help="Take in facts of other systems.")
 
@@ -46,6 +48,16 @@ def slurm(
     partitions: Annotated[
         Path | None, typer.Option("--partitions", metavar="FILE", help="scontrol show partition.")
     ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="scontrol show config.")
+    ] = None,
+    qos: Annotated[
+        Path | None, typer.Option("--qos", metavar="FILE", help="sacctmgr -P show qos.")
+    ] = None,
+    associations: Annotated[
+        Path | None,
+        typer.Option("--associations", metavar="FILE", help="sacctmgr -P show assoc: limits."),
+    ] = None,
     since: Since = None,
     until: Until = None,
     time_zone: Annotated[
@@ -62,13 +74,14 @@ def slurm(
     """Take in Slurm's accounting, from files or from the cluster of this host.
 
     Facts are known from --since to --until; of files the default is the first submit to the last
-    end, of a live cluster the end of the import before until now. A service that holds the file
+    end, of a live cluster the end of the import before until now. How the scheduler is set and what
+    accounts may hold come with --live, or from --config, --qos and --associations. A service that holds the file
     takes them in; with --live it asks the Slurm of its own host.
     A broken file is refused with its line, and nothing is taken in.
 
     Example: `unstrand import slurm --cluster c1 --sacct sacct.txt --nodes nodes.txt`
     """
-    files = (sacct, nodes, events, topology, partitions)
+    files = (sacct, nodes, events, topology, partitions, config, qos, associations)
     if live and any(file is not None for file in files):
         raise typer.BadParameter("--live asks the cluster itself: leave the files out")
     if not live and (sacct is None or nodes is None):
@@ -76,8 +89,9 @@ def slurm(
             "give both --sacct and --nodes, or --live on a host of the cluster"
         )
     question = SlurmQuestion(
-        cluster, sacct, nodes, events, topology, partitions, since, until, time_zone, sacct_fields
-    )
+        cluster, sacct, nodes, events, topology, partitions, config, qos, associations, since, until,
+        time_zone, sacct_fields,
+    )  # fmt: skip
     address = server_for(db, server)
     with working(f"importing {cluster}"):
         told = _by_file(db, question) if address is None else _by_service(address, question)
@@ -94,6 +108,9 @@ class SlurmQuestion:
     events: Path | None
     topology: Path | None
     partitions: Path | None
+    config: Path | None
+    qos: Path | None
+    associations: Path | None
     since: datetime | None
     until: datetime | None
     time_zone: str

@@ -73,7 +73,7 @@ class Site:
 
     def take_in(self, *, sacct=None, nodes=None, cluster="c", **options):
         """Import the rows and nodes of this site, or the text given instead of them."""
-        for option in ("events", "topology", "partitions"):
+        for option in ("events", "topology", "partitions", "config", "qos", "associations"):
             if option in options:
                 options[option] = self.write(f"{option}.txt", options[option])
         return import_files(

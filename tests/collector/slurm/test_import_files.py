@@ -120,3 +120,19 @@ def test_samples_taken_before_the_import_get_the_run_that_held_them(site):
         "SELECT attempt FROM sample LEFT JOIN job_run USING (cluster, run_id) ORDER BY attempt"
     )
     assert [row["attempt"] for row in tagged] == [1, 2, None]
+
+
+def test_files_of_settings_say_how_the_scheduler_is_set_and_who_may_hold_what(site):
+    config = "Configuration data\nClusterName = c\nSchedulerType           = sched/backfill\n"
+    qos = "Name|Priority|MaxTRESPU\nnormal|0|gres/gpu=8\n"
+    accounts = "Cluster|Account|User|GrpTRES\nc|nlp||gres/gpu=6\n"
+    parts = "PartitionName=a100 Nodes=gn01 MaxTime=1:00:00 State=UP\n"
+    summary = site.take_in(sacct=SAMPLE, nodes=NODES, config=config, qos=qos,
+                           associations=accounts, partitions=parts)  # fmt: skip
+    assert summary.kept["scheduler_setting"] == 7
+    rows = site.store.rows("SELECT key, value FROM scheduler_setting ORDER BY key")
+    known = {row["key"]: row["value"] for row in rows}
+    assert known["SchedulerType"] == "sched/backfill"
+    assert known["qos.normal.MaxTRESPU"] == "gres/gpu=8"
+    assert known["account.nlp.GrpTRES"] == "gres/gpu=6"
+    assert known["partition.a100.MaxTime"] == "1:00:00"

@@ -142,6 +142,9 @@ BESIDE = {
     "yaml": ("topology", "---\n- topology: [\n", "no YAML"),
     "partitions": ("partitions", "PartitionName=a MaxTime=x\n", "line 1: time span"),
     "no partitions": ("partitions", "\n", "no partition"),
+    "config": ("config", "ClusterName = c\n", "it does not say SchedulerType"),
+    "qos": ("qos", "normal|0\n", "line 1: no column Name"),
+    "accounts": ("associations", "Account|User\nnlp|ada\n", "line 1: no column GrpTRES"),
 }
 
 
