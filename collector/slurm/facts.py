@@ -20,8 +20,8 @@ from collector.slurm.node_event import NodeEvent
 from collector.slurm.node_states import StateStatement
 from collector.slurm.partition import SlurmPartition
 from collector.slurm.run_rules import Window
-from collector.slurm.settings import write_settings
 from collector.slurm.sacct import RunBatch
+from collector.slurm.settings import write_settings
 from collector.slurm.split import Share
 from collector.slurm.summary import ImportSummary
 from collector.slurm.topology import Place

@@ -75,8 +75,8 @@ def slurm(
 
     Facts are known from --since to --until; of files the default is the first submit to the last
     end, of a live cluster the end of the import before until now. How the scheduler is set and what
-    accounts may hold come with --live, or from --config, --qos and --associations. A service that holds the file
-    takes them in; with --live it asks the Slurm of its own host.
+    accounts may hold come with --live, or from --config, --qos and --associations. A service that
+    holds the file takes them in; with --live it asks the Slurm of its own host.
     A broken file is refused with its line, and nothing is taken in.
 
     Example: `unstrand import slurm --cluster c1 --sacct sacct.txt --nodes nodes.txt`
@@ -89,8 +89,8 @@ def slurm(
             "give both --sacct and --nodes, or --live on a host of the cluster"
         )
     question = SlurmQuestion(
-        cluster, sacct, nodes, events, topology, partitions, config, qos, associations, since, until,
-        time_zone, sacct_fields,
+        cluster, sacct, nodes, events, topology, partitions, config, qos, associations,
+        since, until, time_zone, sacct_fields,
     )  # fmt: skip
     address = server_for(db, server)
     with working(f"importing {cluster}"):
