@@ -25,7 +25,8 @@ class Past:
     graded). Jobs that ran when the window began are replayed from their real start, jobs that
     waited then wait until it begins (see `readers.standing`); neither are judged. ``ran_s``: how
     long each really ran, where ``jobs.run`` is how long it would on the best placement; None: the
-    same. ``origin_s``: second 0 in Unix time.
+    same. ``origin_s``: second 0 in Unix time. ``by_limit``: jobs that the scheduler said a limit of
+    an account or QoS held back; None: it was not asked.
     """
 
     jobs: Jobs
@@ -37,6 +38,7 @@ class Past:
     name: str = ""
     remarks: tuple[str, ...] = field(default=())
     ran_s: Ints | None = None
+    by_limit: NDArray[np.bool_] | None = None
 
     @property
     def judged(self) -> NDArray[np.bool_]:

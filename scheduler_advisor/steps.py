@@ -28,7 +28,7 @@ from scheduler_advisor.not_resumable import not_resumable
 from scheduler_advisor.past import Past, past_of
 from scheduler_advisor.readers.communication import read_communication
 from scheduler_advisor.readers.errors import ReaderError
-from scheduler_advisor.readers.seen import read_seen, resumable
+from scheduler_advisor.readers.seen import limited, read_seen, resumable
 from scheduler_advisor.readers.store import read_history
 from scheduler_advisor.replayed import Replayed
 from scheduler_advisor.search.bench import bench_of
@@ -137,6 +137,7 @@ def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
         jobs=past.jobs.changed(
             preemptible=able.astype(np.int64), comm_milli=known.by_traffic(past.jobs.job_id)
         ),
+        by_limit=limited(store, cluster, past.jobs),
     )
     span = (window.since, window.until)
     with store.work() as work:

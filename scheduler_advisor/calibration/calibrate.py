@@ -12,7 +12,8 @@ from scheduler_advisor.calibration.compare import Comparison, compare
 from scheduler_advisor.calibration.grade import Grade, Mark, grade_of, marks_of
 from scheduler_advisor.calibration.in_force import InForce, other_readings, policy_of, with_rules
 from scheduler_advisor.calibration.network import Network
-from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY, TopologyPart
+from scheduler_advisor.calibration.quotas import enforced, quotas_of
+from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY
 from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy
 from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.past import Past
@@ -24,6 +25,7 @@ BACKFILLS = (Backfill.NONE, Backfill.GREEDY, Backfill.EASY, Backfill.CONSERVATIV
 ORDERS = (Order.FIFO, Order.PRIORITY, Order.LARGEST_FIRST, Order.SJF_LIMIT)
 PLACEMENTS = (Placement.BEST_FIT, Placement.FIRST_FIT, Placement.WORST_FIT, Placement.CONSOLIDATE)
 AS_NEAR = 1.1  # most sites serve first come, first served: a tenth is no evidence against it
+PLAIN = Policy()
 PLANNED = 40_000  # jobs up to which a plan for all of them is tried
 PLACED = 6  # the best of order and backfill, each tried with every placement
 DEEP_QUEUE = 300  # mean queue from which a rebuilt plan costs minutes and repeats no real scheduler
@@ -73,21 +75,29 @@ def calibrate(
 
     With a ``network`` run times follow the placement, in this replay and in all that come after.
     """
+    settings, not_in_force = enforced(settings or {}, past)
+    read = policy_of(settings, past.jobs)
+    quotas = quotas_of(settings, past.jobs)
+    by_qos = (read.policy.quota.by == "qos") if read is not None else quotas.by_qos
     past = replace(network.past if network else past,
-                   cluster=with_rules(past.cluster, settings or {}))  # fmt: skip
+                   cluster=with_rules(past.cluster, settings, queues_are_qos=by_qos))  # fmt: skip
     part = network.part if network else ANY_TOPOLOGY
-    read = policy_of(settings or {}, past.jobs)
+    if read is not None:
+        read = replace(read, remarks=(*read.remarks, *not_in_force))
     if read is not None and network is not None:
         read = _in_network(read, network)
     if past.wait_s is None:
-        assumed = InForce(Policy(backfill=Backfill.EASY, topology=part), "assumed",
-                          remarks=("no real starts: FIFO with EASY is assumed",))  # fmt: skip
+        plain = Policy(backfill=Backfill.EASY, topology=part).with_values(quotas.keys)
+        said = "no real starts: FIFO with EASY is assumed"
+        assumed = InForce(plain, "assumed", remarks=(said, *quotas.remarks))
         return Calibration(past, read or assumed, Grade.NONE)
     place = workers or Inline()
     if read is not None:
-        return _best_reading(past, read, settings or {}, network, place, cancelled)
-    tried = searched(past, place, progress, cancelled, part)
-    found = InForce(_likeliest(tried).policy, "search")
+        return _best_reading(past, read, settings, network, place, cancelled)
+    start = Policy(topology=part).with_values(quotas.keys)
+    tried = searched(past, place, progress, cancelled, start)
+    found = InForce(_likeliest(tried).policy, "search",
+                    remarks=(*quotas.remarks, *not_in_force))  # fmt: skip
     if network is not None:
         found = _in_network(found, network)
     return _replayed(past, found, place, cancelled, tuple(tried))
@@ -160,11 +170,13 @@ def searched(
     workers: Workers,
     progress: Progress,
     cancelled: Callable[[], bool],
-    part: TopologyPart = ANY_TOPOLOGY,
+    start: Policy = PLAIN,
 ) -> list[Fitted]:
-    """Order and backfill first, then placements under the best of them."""
-    [(_, mean_queue)] = workers.each(past, mean_queued, [Policy(backfill=Backfill.EASY)], cancelled)
-    first = [replace(each, topology=part) for each in _policies(past, mean_queue, part)]
+    """Order and backfill first, then placements under the best of them; ``start`` has what is
+    known already: quotas, the network."""
+    probe = replace(start, backfill=Backfill.EASY, topology=ANY_TOPOLOGY)
+    [(_, mean_queue)] = workers.each(past, mean_queued, [probe], cancelled)
+    first = _policies(past, mean_queue, start)
     places = PLACEMENTS[1:] if len(past.cluster) > 1 else ()
     total = len(first) + len(places) * min(PLACED, len(first))
     tried = _fitted(past, workers, first, lambda done: progress(done, total), cancelled)
@@ -200,14 +212,14 @@ def replayed(past: Past, policy: Policy) -> Comparison:
     return compare(past, simulate(past.jobs, past.cluster, policy))
 
 
-def _policies(past: Past, mean_queue: float, part: TopologyPart) -> list[Policy]:
+def _policies(past: Past, mean_queue: float, start: Policy) -> list[Policy]:
     varied = int(np.ptp(past.jobs.priority)) > 0
     # A plan for every job is made in whole GPUs.
     whole = not (past.jobs.gpu_milli > 0).any()
     planned = whole and mean_queue < DEEP_QUEUE and len(past.jobs) <= PLANNED
-    planned = planned and not part.slowdown
+    planned = planned and not start.live
     return [
-        Policy(order=order, backfill=backfill)
+        replace(start, order=order, backfill=backfill)
         for order in ORDERS
         if order is not Order.PRIORITY or varied
         for backfill in BACKFILLS

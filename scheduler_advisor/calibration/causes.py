@@ -21,6 +21,7 @@ SAMPLED = 2000  # jobs looked at per class: the share is known to a percent
 class Cause(StrEnum):
     """Why reality differs; the sentence is in the message files under ``cause.<name>``."""
 
+    QUOTA = "quota"
     USER_LIMIT = "user_limit"
     LESS_CAPACITY = "less_capacity"
     HELD_BACK = "held_back"
@@ -51,6 +52,9 @@ def mismatches(past: Past, found: Comparison) -> list[Mismatch]:
 def _explained(facts: _Reality, fit: ClassFit) -> Mismatch:
     if fit.replay_mean_s > fit.real_mean_s:
         return Mismatch(fit, Cause.EARLIER, fit.real_mean_s / max(fit.replay_mean_s, 1.0))
+    told = facts.told_of_limits(fit)
+    if told >= CAP_SHARE:
+        return Mismatch(fit, Cause.QUOTA, told)
     room, capped = facts.room_and_cap(fit)
     if room < 1 - CAP_SHARE:
         if facts.most_held < FULL_RATIO:
@@ -101,6 +105,16 @@ class _Reality:
         ]  # fmt: skip
         counts = sum(len(flags) for flags in capped)
         return float(room.mean()), float(sum(flags.sum() for flags in capped) / max(counts, 1))
+
+    def told_of_limits(self, fit: ClassFit) -> float:
+        """Share of the class's hours of waiting by jobs that the scheduler said a limit held back;
+        0 where it said nothing."""
+        by_limit = self._past.by_limit
+        if by_limit is None:
+            return 0.0
+        chosen = self._of_class(fit)
+        waited = self._wait[chosen].astype(float)
+        return float(waited[by_limit[chosen]].sum() / max(waited.sum(), 1.0))
 
     def _of_class(self, fit: ClassFit) -> NDArray[np.intp]:
         names = [name for _, name in SIZES]

@@ -12,6 +12,7 @@ import numpy as np
 
 from collector.slurm.duration import limit_seconds
 from scheduler_advisor.calibration.multifactor import multifactor_of
+from scheduler_advisor.calibration.quotas import gpu_limit, quotas_of
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.jobs import Jobs
@@ -25,7 +26,6 @@ SELECT key, arg_min(value, CASE WHEN valid_from <= $2 THEN epoch($2 - valid_from
   ELSE 1e12 + epoch(valid_from - $2) END) AS value
 FROM scheduler_setting WHERE cluster = $1 AND (valid_to IS NULL OR valid_to > $2) GROUP BY key
 """
-_GPUS = re.compile(r"gres/gpu=(\d+)")
 
 
 class Rows(Protocol):
@@ -67,6 +67,10 @@ def policy_of(settings: Mapping[str, str], jobs: Jobs, *, weighed: bool = True) 
     _order(settings, jobs, values, remarks, weighed=weighed)
     _placement(settings, values)
     _preemption(settings, values)
+    by_shares = bool(multifactor_of(settings).get("multifactor.fairshare"))
+    quotas = quotas_of(settings, jobs, shares=by_shares)
+    values |= quotas.keys
+    remarks += quotas.remarks
     return InForce(_policy(values, remarks), "settings", _read(settings), tuple(remarks))
 
 
@@ -92,6 +96,10 @@ def _policy(
     values: Mapping[str, object], remarks: list[str], start: Policy | None = None
 ) -> Policy:
     policy = start or Policy()
+    try:
+        return policy.with_values(values)
+    except PolicyError:
+        pass  # one by one, to name what is not replayed
     for key, value in values.items():
         try:
             policy = policy.with_values({key: value})
@@ -131,7 +139,9 @@ def _order(
     weights = multifactor_of(settings) if multifactor and weighed else {}
     if weights:
         values |= weights
-        remarks.append("multifactor priority from the stored weights; accounts' shares are alike")
+        known = any(key.endswith(".Share") for key in settings)
+        shares = "the accounts' shares" if known else "accounts' shares are alike"
+        remarks.append(f"multifactor priority from the stored weights; {shares}")
     elif multifactor:
         remarks.append(
             "multifactor priority: the priority that accounting keeps of each job stands for it"
@@ -158,11 +168,31 @@ def _preemption(settings: Mapping[str, str], values: dict[str, object]) -> None:
     values["preemption"] = "none" if kind in ("none", "(null)") else "priority"
 
 
-def with_rules(cluster: Cluster, settings: Mapping[str, str]) -> Cluster:
-    """The cluster with the partitions' limits and tiers, and the limits of QoS, from settings."""
+def with_rules(
+    cluster: Cluster, settings: Mapping[str, str], *, queues_are_qos: bool = False
+) -> Cluster:
+    """The cluster with the partitions' limits and tiers, and the limits of QoS and the job counts
+    of accounts, from settings. ``queues_are_qos``: what a QoS may hold in all is a quota of the
+    policy, and no limit here."""
     parts = tuple(_partition(part, settings) for part in cluster.partitions)
     limits = [limit for name in _names(settings, "qos.") for limit in _limits(name, settings)]
+    if queues_are_qos:
+        limits = [replace(each, max_gpus=None) if each.scope is Scope.ALL and not each.partition
+                  else each for each in limits]  # fmt: skip
+        limits = [each for each in limits if (each.max_gpus, each.max_jobs) != (None, None)]
+    limits += _job_counts(settings)
     return replace(cluster, partitions=parts, limits=(*cluster.limits, *limits))
+
+
+def _job_counts(settings: Mapping[str, str]) -> list[Limit]:
+    """How many jobs accounts, and each of their users, may run at once."""
+    found = []
+    for scope, key in ((Scope.ALL, "GrpJobs"), (Scope.USER, "MaxJobs")):
+        for name in _names(settings, "account."):
+            count = settings.get(f"account.{name}.{key}", "")
+            if count.isdigit():
+                found.append(Limit(scope, max_jobs=int(count), account=name))
+    return found
 
 
 def _names(settings: Mapping[str, str], prefix: str) -> list[str]:
@@ -185,17 +215,19 @@ def _partition(part: Partition, settings: Mapping[str, str]) -> Partition:
 
 
 def _limits(qos: str, settings: Mapping[str, str]) -> list[Limit]:
+    """Of the jobs of a QoS; of a partition's own QoS, of all jobs in the partition."""
+    parts = [name for name in _names(settings, "partition.")
+             if settings.get(f"partition.{name}.QoS") == qos]  # fmt: skip
+    own: list[dict[str, str]] = [{"qos": qos}, *({"partition": name} for name in parts)]
     columns = (
         (Scope.USER, "MaxTRESPU", "MaxJobsPU"), (Scope.ACCOUNT, "MaxTRESPA", "MaxJobsPA"),
         (Scope.ALL, "GrpTRES", "GrpJobs"), (Scope.JOB, "MaxTRES", ""),
     )  # fmt: skip
     found = []
     for scope, tres, jobs in columns:
-        gpus = _GPUS.search(settings.get(f"qos.{qos}.{tres}", ""))
+        gpus = gpu_limit(settings.get(f"qos.{qos}.{tres}", ""))
         count = settings.get(f"qos.{qos}.{jobs}", "")
-        if gpus or count.isdigit():
-            found.append(
-                Limit(scope, max_gpus=int(gpus[1]) if gpus else None,
-                      max_jobs=int(count) if count.isdigit() else None, qos=qos)
-            )  # fmt: skip
+        jobs_at_once = int(count) if count.isdigit() else None
+        if gpus is not None or jobs_at_once is not None:
+            found += [Limit(scope, max_gpus=gpus, max_jobs=jobs_at_once, **whose) for whose in own]
     return found

@@ -52,6 +52,9 @@ def _bound(jobs: Jobs, limit: Limit) -> NDArray[np.bool_]:
     for column, wanted in ((jobs.qos, limit.qos), (jobs.account, limit.account)):
         if wanted is not None:
             bound &= np.array([name == wanted for name in column.names], bool)[column.codes]
+    if limit.partition is not None:
+        names = [name.partition("|")[0] == limit.partition for name in jobs.partitions.names]
+        bound &= np.array(names, bool)[jobs.partitions.codes]
     return bound
 
 

@@ -37,13 +37,15 @@ class Scope(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Limit:
     """An association's or a QoS's limit: at most so many GPUs or running jobs at once, per user,
-    per account or together. It binds the jobs whose qos and account equal those given here."""
+    per account or together. It binds the jobs whose qos, account and (first) partition equal those
+    given here."""
 
     scope: Scope
     max_gpus: int | None = None
     max_jobs: int | None = None
     qos: str | None = None
     account: str | None = None
+    partition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,12 @@ class World:
 
     def _bound(self, limit: Limit, job: Job) -> bool:
         qos, account = self.jobs.qos[job.index], self.jobs.account[job.index]
-        return limit.qos in (None, qos) and limit.account in (None, account)
+        first = self.jobs.partitions[job.index].partition("|")[0]
+        return (
+            limit.qos in (None, qos)
+            and limit.account in (None, account)
+            and limit.partition in (None, first)
+        )
 
     def _together(self, limit: Limit, one: Job, other: Job) -> bool:
         if not self._bound(limit, one) or limit.scope is Scope.JOB:

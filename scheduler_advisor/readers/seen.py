@@ -52,6 +52,15 @@ UNION
 SELECT DISTINCT job_id FROM event WHERE cluster = $1 AND job_id IS NOT NULL
 AND kind IN ('checkpoint_end', 'restore_end')
 """
+# One row = one job whose last reason to wait, beside priority and resources, was a limit of its
+# account, user or QoS on what they hold at once; limits of a single job are none.
+_LIMITED = r"""
+SELECT DISTINCT job_id FROM job_run WHERE cluster = $1 AND regexp_matches(reason,
+  '^(Assoc|QOS)(Grp|Max)|^Association(Job|Resource)Limit|^Max(GRES|TRES|Jobs)Per(User|Account)')
+  AND NOT regexp_matches(reason, 'PerJob|PerNode|Wall|Minutes')
+UNION SELECT DISTINCT job_id FROM queue_snapshot WHERE cluster = $1 AND regexp_matches(reason,
+  '^(Assoc|QOS)(Grp|Max)') AND NOT regexp_matches(reason, 'PerJob|PerNode|Wall|Minutes')
+"""
 
 
 def read_seen(
@@ -86,4 +95,15 @@ def read_seen(
 def resumable(facts: Facts, cluster: str, jobs: Jobs) -> NDArray[np.bool_]:
     """Jobs with evidence that they go on after a stop instead of starting over."""
     named = {row["job_id"] for row in facts.rows(_RESUMES, [cluster])}
+    return np.array([str(name) in named for name in jobs.job_id], bool)
+
+
+def limited(facts: Facts, cluster: str, jobs: Jobs) -> NDArray[np.bool_] | None:
+    """Jobs that the scheduler said a limit held back; None where it told no reason of any job."""
+    told = facts.rows(
+        "SELECT count(reason) AS runs FROM job_run WHERE cluster = $1 AND reason <> ''", [cluster]
+    )
+    named = {row["job_id"] for row in facts.rows(_LIMITED, [cluster])}
+    if not named and not told[0]["runs"]:
+        return None
     return np.array([str(name) in named for name in jobs.job_id], bool)

@@ -199,7 +199,12 @@ class Queues:
 
     def _bound(self, limit: Limit, job: int) -> bool:
         qos, account = self._jobs.qos[job], self._jobs.account[job]
-        return limit.qos in (None, qos) and limit.account in (None, account)
+        first = self._jobs.partitions[job].partition("|")[0]
+        return (
+            limit.qos in (None, qos)
+            and limit.account in (None, account)
+            and limit.partition in (None, first)
+        )
 
     def _together(self, limit: Limit, one: int, other: int) -> bool:
         if not self._bound(limit, one) or limit.scope is Scope.JOB:

@@ -183,3 +183,93 @@ def test_a_bad_first_reading_is_replaced_by_a_nearer_one_of_the_same_settings(ma
     assert found.policy.order == "priority"
     assert found.grade is Grade.A
     assert len(found.tried) >= 1
+
+
+LIMITED = {
+    "SchedulerType": "sched/backfill",
+    "SchedulerParameters": "bf_max_job_test=100",
+    "SelectTypeParameters": "CR_CORE_MEMORY",
+    "PriorityType": "priority/basic",
+    "AccountingStorageEnforce": "associations,limits,qos",
+    "account.science.GrpTRES": "cpu=900,gres/gpu=14",
+    "account.science.Parent": "root",
+    "account.bio.GrpTRES": "gres/gpu=9",
+    "account.bio.Parent": "science",
+    "account.chem.Parent": "science",
+    "account.ml.GrpTRES": "gres/gpu=12",
+    "account.ml.Parent": "root",
+    "user.ml/u0.GrpTRES": "gres/gpu=8",
+}
+
+
+def limited_past(made_past, settings=LIMITED):
+    """600 jobs of three accounts under limits, and what the scheduler said of those they held."""
+    base = made_past(Policy(), load=0.7)
+    size = len(base.jobs)
+    jobs = base.jobs.changed(
+        account=[("bio", "chem", "ml", "ml")[job % 4] for job in range(size)],
+        user=[f"u{job % 3}" for job in range(size)], run=base.jobs.run,
+    )  # fmt: skip
+    outcome = simulate(jobs, base.cluster, policy_of(settings, jobs).policy)
+    free = simulate(jobs, base.cluster, Policy(backfill="easy", backfill_depth=100))
+    wait = outcome.first_start - jobs.submit
+    by_limit = wait > (free.first_start - jobs.submit) + 600
+    return replace(base, jobs=jobs, wait_s=wait, by_limit=by_limit)
+
+
+def test_limits_of_accounts_and_users_are_quotas_and_repeat_what_happened(made_past):
+    past = limited_past(made_past)
+    found = calibrate(past, LIMITED)
+    quota = found.policy.quota
+    assert quota.by == "account/user"
+    assert {q.name: (q.maximum, q.parent) for q in quota.queues} == {
+        "science": (14, ""), "bio": (9, "science"), "chem": (None, "science"), "ml": (12, ""),
+        "ml/u0": (8, ""),
+    }  # fmt: skip
+    assert found.grade is Grade.A
+    assert any("quotas of GPUs" in remark for remark in found.in_force.remarks)
+    rest = {key: value for key, value in LIMITED.items() if not key.startswith(("account", "user"))}
+    without = calibrate(past, rest)
+    assert without.grade is Grade.D
+    assert without.found.replay_mean_wait_s < 0.5 * without.found.real_mean_wait_s
+    assert without.mismatches[0].cause == "quota"
+    assert without.mismatches[0].evidence > 0.5
+
+
+def test_limits_that_slurm_does_not_enforce_or_that_were_exceeded_bind_nobody(made_past):
+    past = limited_past(made_past)
+    off = calibrate(past, LIMITED | {"AccountingStorageEnforce": "associations"})
+    assert off.policy.quota.queues == ()
+    assert any("not enforced" in remark for remark in off.in_force.remarks)
+    lower = calibrate(past, LIMITED | {"account.ml.GrpTRES": "gres/gpu=6"})
+    assert "ml" not in {queue.name for queue in lower.policy.quota.queues}
+    assert any("account.ml.GrpTRES" in remark for remark in lower.in_force.remarks)
+
+
+def test_what_qos_may_hold_in_all_is_a_quota_where_no_account_has_one(made_past):
+    past = made_past(Policy())
+    jobs = past.jobs.changed(qos=["a" if job % 2 else "b" for job in range(len(past.jobs))])
+    settings = SLURM | {"qos.a.GrpTRES": "gres/gpu=20", "qos.a.GrpJobs": "9"}
+    read = policy_of(settings, jobs)
+    assert read.policy.quota.by == "qos"
+    assert [(queue.name, queue.maximum) for queue in read.policy.quota.queues] == [("a", 20)]
+    ruled = with_rules(past.cluster, settings, queues_are_qos=True)
+    assert [e for e in ruled.limits if e.qos == "a"] == [Limit(Scope.ALL, max_jobs=9, qos="a")]
+
+
+def test_the_qos_of_a_partition_limits_all_jobs_in_it(made_past):
+    past = made_past(Policy())
+    settings = SLURM | {"partition.low.QoS": "p", "qos.p.MaxTRESPU": "gres/gpu=4"}
+    limits = with_rules(past.cluster, settings).limits
+    assert Limit(Scope.USER, max_gpus=4, partition="low") in limits
+    jobs = past.jobs.changed(partitions=["low|high"] * 300 + ["high"] * 300, user=["u"] * 600)
+    ruled = replace(past.cluster, limits=(Limit(Scope.USER, max_gpus=8, partition="low"),))
+    outcome = simulate(jobs, ruled, Policy())
+    assert held_most(outcome, np.arange(600) < 300) == 8
+    assert held_most(outcome, np.arange(600) >= 300) > 8
+
+
+def held_most(outcome, own):
+    starts, ends = outcome.start[own], outcome.end[own]
+    gpus = outcome.jobs.gpus[own]
+    return max(int(gpus[(starts <= at) & (at < ends)].sum()) for at in starts)
