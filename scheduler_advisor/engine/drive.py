@@ -17,10 +17,12 @@ from scheduler_advisor.engine.cast import cast_shadow, release_at_shadow
 from scheduler_advisor.engine.heap import JOB_BITS, JOB_MASK, pop, push
 from scheduler_advisor.engine.jit import kernel
 from scheduler_advisor.engine.outside import happen
+from scheduler_advisor.engine.passed_over import pass_over
 from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.placing import may_fit, place
 from scheduler_advisor.engine.preempt import make_room
 from scheduler_advisor.engine.ranks import NONE, holds, insert, next_rank, remove
+from scheduler_advisor.engine.scored import BY_CHANCE
 from scheduler_advisor.engine.shadow import SH_AT, SH_FREE
 from scheduler_advisor.engine.steps import (
     LATER,
@@ -33,7 +35,7 @@ from scheduler_advisor.engine.steps import (
     wall_of,
 )
 from scheduler_advisor.engine.waiting import count_in, free_children, held_back
-from scheduler_advisor.engine.world import S_CLASS, S_SIZE, Rules, World
+from scheduler_advisor.engine.world import RANDOM, S_CLASS, S_SIZE, Rules, World
 
 NO_BACKFILL, GREEDY, EASY, CONSERVATIVE, COMPRESS = 0, 1, 2, 3, 4
 # Entries of `totals`
@@ -61,6 +63,9 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
     selective = rules.limits != 0 or rules.reservations != 0
     anew = selective or rules.preempt != 0 or rules.components > 1
     everywhere = selective or headroom > 0
+    # Without chance or windows of time, the same shape fails the same way until something changes.
+    steady = rules.reservations == 0 and rules.placement != RANDOM and rules.ties != BY_CHANCE
+    longest_filler = rules.max_limit if rules.max_limit != 0 else NONE
     now = -(1 << 60)
     arrived = 0
     happened = 0
@@ -79,6 +84,10 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
     stamp = 0
     epoch = 1
     long_epoch = 1
+    moment = 1  # one more whenever what is free, or promised to the head, changes
+    fragile_since = (
+        LATER  # the first moment at which a job failed that may yet fit when less is free
+    )
     head = -1  # the job that blocks the queue
     seen = -1  # the last rank examined behind it
     window = 0  # jobs examined behind it that still wait
@@ -122,6 +131,7 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
             events += 1
             epoch += 1
             long_epoch += 1
+            moment += 1
             full = True
             if rules.components > 1:
                 dirty[component[shapes[rows.shape[job], S_CLASS]]] = 1
@@ -145,6 +155,7 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
             next_outside = outside[happened, 0] if happened < len(outside) else LATER
             events += 1
             epoch += 1
+            moment += 1
             full = True
             shadow_head = -1
             dirty[:] = 1
@@ -190,12 +201,29 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
                 head = -1
                 seen = -1
                 window = 0
+                fragile_since = LATER
                 full = rules.components > 1
             else:
                 rank = next_rank(queue, seen + 1)
             fragile = False
             made_room = -1
             while rank < last_rank:
+                if blocked:
+                    due = shadow.number[SH_AT] - now if easy and shadow_head >= 0 else NONE
+                    most_over = rules.depth - examined if rules.depth != 0 else NONE
+                    rank, over, last_over, for_now = pass_over(
+                        queue, at_rank, rows, runs, failed, interruptible, rank, last_rank, epoch,
+                        long_epoch, moment, due, longest_filler, most_over,
+                    )  # fmt: skip
+                    if for_now:
+                        fragile_since = min(fragile_since, moment)
+                    if over != 0:
+                        examined_sum += over
+                        examined += over
+                        window += over
+                        seen = last_over
+                        if rank >= last_rank:
+                            break
                 job = at_rank[rank]
                 shape = rows.shape[job]
                 size = shapes[shape, S_SIZE]
@@ -206,11 +234,6 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
                     examined += 1
                     window += 1
                     seen = rank
-                    if failed[shape, 0] == epoch or (
-                        rules.max_limit != 0 and rows.limit[job] > rules.max_limit
-                    ):
-                        rank = next_rank(queue, rank + 1)
-                        continue
                 if selective and held_back(
                     held, limits, rows, size, rules.reservations, rules.limits, job, now
                 ):
@@ -233,6 +256,7 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
                         shadows += 1
                         shadow_head = head
                         long_epoch += 1
+                        moment += 1
                     until = now + max(wall_of(rows, runs, interruptible, job), rows.limit[job])
                     if until > shadow.number[SH_AT]:
                         guard = 1
@@ -263,9 +287,11 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
                         free_milli += gained
                         held_milli += less
                         epoch += 1
+                        moment += 1
                         made_room = job
                         continue
                 if placed == 1:
+                    moment += 1
                     end = begin(rows, runs, interruptible, job, now)
                     if rules.limits != 0:
                         count_in(limits, size, job, 1)
@@ -296,7 +322,11 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
                 else:
                     if placed == 0 and rules.reservations == 0:
                         failed[shape, 1 if guard != 0 else 0] = long_epoch if guard != 0 else epoch
-                    fragile = fragile or placed < 0
+                    if placed < 0 and guard != 0 and steady:
+                        failed[shape, 2] = moment
+                        fragile_since = min(fragile_since, moment)
+                    else:
+                        fragile = fragile or placed < 0
                     if not blocked:
                         blocked = True
                         head = job
@@ -308,7 +338,7 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
                         if rules.backfill == NO_BACKFILL:
                             break
                 rank = next_rank(queue, rank + 1)
-            full = full or fragile
+            full = full or fragile or fragile_since < moment
         for at in range(stopped):
             insert(queue, rank_of[deferred[at]])
             waiting += 1

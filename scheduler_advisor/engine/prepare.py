@@ -148,7 +148,7 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
             number=np.zeros(SHADOW_NUMBERS, np.int64),
             share=np.zeros_like(nodes.share),
         ),
-        failed=np.zeros((len(shapes), 2), np.int64),
+        failed=np.zeros((len(shapes), 3), np.int64),
         eligible=jobs.eligible,
         arrival=np.arange(size) if in_order else np.argsort(jobs.eligible, kind="stable"),
         rank=rank,

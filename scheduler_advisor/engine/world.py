@@ -150,7 +150,7 @@ class World(NamedTuple):
     family: Family
     queue: Ranks
     shadow: Shadow
-    failed: Any  # shape -> epochs in which it was found not to fit: at all, beyond the shadow
+    failed: Any  # shape -> when it was found not to fit: at all, beyond the shadow, so for now
     eligible: Any
     arrival: Any  # jobs in order of arrival
     rank: Any
