@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduler_advisor.calibration.calibrate import Calibration
 from scheduler_advisor.calibration.calibrate import calibrate as calibrated
-from scheduler_advisor.calibration.in_force import stored_settings
+from scheduler_advisor.calibration.in_force import caps_of, stored_settings
 from scheduler_advisor.calibration.network import Network, network_of
 from scheduler_advisor.diagnosis.aims import aims
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
@@ -104,7 +104,7 @@ def replay_advice(
         unable = not_resumable(calibration.past, found.best, working.workers)
     return Replayed(
         cluster=cluster, calibration=calibration, diagnosis=diagnosis, found=found,
-        target=target_of(loaded.past.cluster, loaded.settings),
+        target=target_of(calibration.past.cluster, loaded.settings),
         not_resumable=unable,
         withdrawn=withdrawn(store, loaded.past, {each.name for each in found.best}),
         cpu_s=time.process_time() - began,
@@ -150,7 +150,9 @@ def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
 
 def diagnose(loaded: Loaded, goals: Goals) -> Diagnosis:
     """Step 2: what holds the cluster back, from what was measured."""
-    return diagnosed(bench_of(loaded.past, goals), loaded.seen)
+    return diagnosed(
+        bench_of(loaded.past, goals), loaded.seen, caps_of(loaded.settings, loaded.past)
+    )
 
 
 def calibrate(loaded: Loaded, watch: Watch | None = None) -> Calibration:

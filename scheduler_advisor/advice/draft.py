@@ -76,8 +76,8 @@ class Keys(tuple[str, ...]):
 
 @dataclass(frozen=True, slots=True)
 class ClassShift:
-    """p95 waits of one class of work, seconds; None where none of it started. ``goal_s``: what
-    the operator still accepts."""
+    """p95 waits of one class of work or one team, seconds; None where none of it started.
+    ``goal_s``: what the operator still accepts."""
 
     name: str
     before_s: float | None
@@ -93,6 +93,7 @@ class FromReplay:
     ``shifts``: (measure, before, after) of what was gained and lost, seconds or ratios.
     ``bounds``: where it stops paying. ``handover``: snippets by scheduler. ``not_resumable``: of a
     change that stops jobs, whom it would have hit without the evidence that they resume.
+    ``teams``: of a change of their limits, those whose waits move most.
     """
 
     grade: str
@@ -110,6 +111,7 @@ class FromReplay:
     measured: tuple[float, float, float] = (0.0, 0.0, 0.0)
     not_resumable: NotResumable | None = None
     classes: tuple[ClassShift, ...] = ()
+    teams: tuple[ClassShift, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

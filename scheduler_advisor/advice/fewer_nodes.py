@@ -18,9 +18,9 @@ from scheduler_advisor.figure import Unit, modelled
 
 if TYPE_CHECKING:
     from scheduler_advisor.replayed import Replayed
-    from scheduler_advisor.search.effects import ClassWait
     from scheduler_advisor.search.nodes import NodesPoint
     from scheduler_advisor.search.search import Found
+    from scheduler_advisor.search.waits import ClassWait
 
 RULE = rule(
     "fewer_nodes",

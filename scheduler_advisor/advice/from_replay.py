@@ -24,7 +24,9 @@ from scheduler_advisor.advice.replay_told import (
     bound_json,
     bounds_said,
     classes,
+    phrases,
     shifts,
+    teams,
     tried_json,
     worth_said,
 )
@@ -34,10 +36,12 @@ from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Unit, modelled
 
 if TYPE_CHECKING:
+    from scheduler_advisor.engine.policy import Policy
     from scheduler_advisor.followup.shift import Withdrawn
     from scheduler_advisor.handover.snippet import Target
     from scheduler_advisor.replayed import Replayed
     from scheduler_advisor.search.candidate import Candidate
+    from scheduler_advisor.search.catalogue import Change
     from scheduler_advisor.search.search import Found
 
 RULE = rule("policy_change", risk=1, effort="low", needs=("scheduler",))
@@ -76,8 +80,8 @@ def from_replay(
     return [], [nothing, *gone]
 
 
-def _changes(subject: str) -> Keys:
-    return Keys(f"change.{name}" for name in subject.split(" + "))
+def _changes(subject: str) -> Phrases:
+    return phrases("change", subject.split(" + "))
 
 
 def _shifted(gone: Withdrawn) -> Phrases:
@@ -111,7 +115,7 @@ def _draft(
 ) -> Draft:
     names = [change.name for change in each.changes]
     assert replay.target is not None
-    handover = handed_over(names, replay.target)
+    handover = handed_over(each.changes, replay.target, found.policy)
     own = replayed_saving(replay, found, each, price[0], handover)
     return Draft(
         kind=RULE.kind, cluster=replay.cluster, subject=each.name, owner=Owner(),
@@ -125,7 +129,7 @@ def _draft(
             modelled("mean_wait_after", each.found.mean_wait_s, Unit.SECONDS),
         ),
         examples=_examples(found, each), samples=int(found.bench.past.judged.sum()),
-        assumptions=_assumptions(replay, found), replay=own,
+        assumptions=_assumptions(replay, found, each), replay=own,
         alternatives=(), commands=_commands(handover),
     )  # fmt: skip
 
@@ -140,15 +144,15 @@ def _params(
 ) -> Mapping[str, Any]:
     today, found_ = found.today, each.found
     before, after = {"urgent": (today.urgent_p95_s, found_.urgent_p95_s),
-                     "big": (today.big_p95_s, found_.big_p95_s)}.get(
+                     "big": (today.big_p95_s, found_.big_p95_s),
+                     "team": (today.starved_p95_s, found_.starved_p95_s)}.get(
         each.gain.value, (today.p95_wait_s, found_.p95_wait_s)
     )  # fmt: skip
     leading = replay.diagnosis.leading.value if replay.diagnosis else "nothing"
-    measured = {"urgent": each.urgent_hours, "big": each.big_hours}.get(each.gain.value, each.hours)
+    measured = each.measured
     return {
-        "changes": Keys(f"change.{name}" for name in names),
-        "how": Keys(f"change_how.{name}" for name in names),
-        "risks": Keys(f"change_risk.{name}" for name in names),
+        "changes": phrases("change", names), "how": phrases("change_how", names),
+        "risks": phrases("change_risk", names),
         "leading": Keys([f"cause_name.{leading}"]),
         "grade": replay.grade.value, "low": measured.low, "high": measured.high,
         "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),
@@ -168,14 +172,14 @@ def replayed_saving(
 ) -> FromReplay:
     """Point and interval in GPU-hours and money, and everything that a reader may ask about."""
     hours = (each.hours.point, each.hours.low, each.hours.high)
-    measured = {"urgent": each.urgent_hours, "big": each.big_hours}.get(each.gain.value, each.hours)
+    measured = each.measured
     waiting = float(each.wait_cost_daily.mean()) * 7 if len(each.wait_cost_daily) else 0.0
     cost = None if price is None else tuple(hour * price + waiting for hour in hours)
     today, after = found.today, each.found
     return FromReplay(
         grade=replay.grade.value, promises=replay.grade.promises, gain=each.gain.value,
         gpu_hours=hours, cost=cost,  # type: ignore[arg-type]
-        shifts=shifts(found, each), classes=classes(each),
+        shifts=shifts(found, each), classes=classes(each), teams=teams(each),
         bounds=tuple(bound_json(bound) for bound in found.bounds.get(each.name, ())),
         tried=tuple(tried_json(found)), handover=handover,
         blast_gpus=(today.blast_gpus, after.blast_gpus), worth_nodes=found.worth.nodes,
@@ -184,13 +188,13 @@ def replayed_saving(
     )  # fmt: skip
 
 
-def handed_over(names: Sequence[str], target: Target) -> dict[str, Any]:
-    """Snippets of all the changes, by scheduler."""
+def handed_over(changes: Sequence[Change], target: Target, today: Policy) -> dict[str, Any]:
+    """Snippets of all the changes, by scheduler. ``today``: what they start from."""
     from scheduler_advisor.handover.handover import snippets
 
     return {
         scheduler: [snippet.as_json() for snippet in made]
-        for scheduler, made in snippets(names, target).items()
+        for scheduler, made in snippets(changes, target, today).items()
     }
 
 
@@ -237,11 +241,13 @@ def _examples(found: Found, each: Candidate) -> list[str]:
     return [str(ids[place]) for place in order if gained[place] > 0]
 
 
-def _assumptions(replay: Replayed, found: Found) -> tuple[Assumption, ...]:
+def _assumptions(replay: Replayed, found: Found, each: Candidate) -> tuple[Assumption, ...]:
     calibration = replay.calibration
     assert calibration is not None
     source = calibration.in_force.source
     assumed = [Assumption(f"policy_{source}", found.policy.order.value, source != "settings")]
+    if any(change.owners for change in each.changes):
+        assumed.append(Assumption("owners_return", "", True))
     assumed += [Assumption("replay_remark", text, True) for text in calibration.in_force.remarks]
     assumed.append(Assumption("same_arrivals", "", True))
     return tuple(assumed)

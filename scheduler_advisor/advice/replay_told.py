@@ -11,8 +11,18 @@ if TYPE_CHECKING:
     from scheduler_advisor.search.boundary import Boundary
     from scheduler_advisor.search.candidate import Candidate
     from scheduler_advisor.search.search import Found
+    from scheduler_advisor.search.waits import ClassWait
 
 HOURS_A_WEEK = 168
+TEAMS_TOLD = 6  # those whose waits move most
+
+
+def phrases(section: str, names: Sequence[str]) -> Phrases:
+    """The sentences of a section about each of the changes."""
+    from scheduler_advisor.search.catalogue import said  # loads the compiler
+
+    found = [said(name) for name in names]
+    return Phrases(Phrase(f"{section}.{key}", filled) for key, filled in found)
 
 
 def bounds_said(bounds: Sequence[Boundary]) -> Phrases:
@@ -61,11 +71,26 @@ def shifts(found: Found, each: Candidate) -> tuple[tuple[str, float, float], ...
 
 def classes(each: Candidate) -> tuple[ClassShift, ...]:
     """Waits by class, before and after."""
-    today = {own.name: own.p95_s for own in each.today.class_waits}
-    return tuple(
-        ClassShift(own.name, today[own.name], own.p95_s, own.goal_s)
-        for own in each.found.class_waits
-    )
+    return tuple(_shifted(each.today.class_waits, each.found.class_waits))
+
+
+def teams(each: Candidate) -> tuple[ClassShift, ...]:
+    """Waits of the teams whose waits move most, of a change of their limits."""
+    from scheduler_advisor.search.catalogue import Part  # loads the compiler
+
+    if Part.QUOTA not in each.parts:
+        return ()
+    found = _shifted(each.today.team_waits, each.found.team_waits)
+    return tuple(sorted(found, key=lambda own: -_moved(own))[:TEAMS_TOLD])
+
+
+def _shifted(today: Sequence[ClassWait], found: Sequence[ClassWait]) -> list[ClassShift]:
+    before = {own.name: own.p95_s for own in today}
+    return [ClassShift(own.name, before.get(own.name), own.p95_s, own.goal_s) for own in found]
+
+
+def _moved(own: ClassShift) -> float:
+    return abs((own.after_s or 0.0) - (own.before_s or 0.0))
 
 
 def bound_json(bound: Boundary) -> dict[str, Any]:
@@ -79,8 +104,6 @@ def bound_json(bound: Boundary) -> dict[str, Any]:
 
 def tried_json(found: Found) -> list[dict[str, Any]]:
     """Every candidate with its objectives and why it is not advised."""
-    from scheduler_advisor.search.candidate import harmed  # loads the compiler
-
     front = {point.name: point.on_front for point in found.front}
     best = {each.name for each in found.best}
     nodes = {point.candidate.name: list(point.broken) for point in found.nodes}
@@ -90,7 +113,7 @@ def tried_json(found: Found) -> list[dict[str, Any]]:
             "interval_80": [round(each.hours.low, 1), round(each.hours.high, 1)],
             "mean_wait_s": round(each.found.mean_wait_s),
             "p95_wait_s": round(each.found.p95_wait_s), "on_front": front.get(each.name, False),
-            "harms": list(harmed(each.today, each.found)), "advised": each.name in best,
+            "harms": list(each.harms), "advised": each.name in best,
             "goals_broken": nodes.get(each.name, []),
         }
         for each in found.tried

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_advisor.caps import Caps
 from scheduler_advisor.diagnosis.seen import Seen
 from scheduler_advisor.past import Past
 
@@ -22,35 +23,46 @@ class Blocked:
     ``shape``: enough GPUs are free for it, but no node has them together. ``cpu_mem``: on nodes
     with enough free GPUs the CPUs or the memory are gone. ``gang``: it needs several nodes, or
     more than is free: the cluster fills up for it. ``behind``: every waiting job that was looked
-    at fits, and still none starts: a limit, a hold, or an order that the facts do not show.
+    at fits, and still none starts: a hold, or an order that the facts do not show. ``quota``: asked
+    for by jobs that only a limit of their account, user or QoS holds back; jobs that no limit holds
+    back come first in the count.
     """
 
     shape: float
     cpu_mem: float
     behind: float
     gang: float
+    quota: float = 0.0
 
     @property
     def gpus(self) -> float:
         """All of it."""
-        return self.shape + self.cpu_mem + self.behind + self.gang
+        return self.shape + self.cpu_mem + self.behind + self.gang + self.quota
 
 
-def blocked(past: Past, seen: Seen) -> Blocked:
-    """The mean over `INSTANTS` of the window, from real starts and real placements."""
-    sums = dict.fromkeys(("shape", "cpu_mem", "behind", "gang"), 0.0)
-    state = _State(past, seen)
-    for at in np.linspace(past.since, past.until, INSTANTS + 2)[1:-1]:
-        why, gpus = state.why(float(at))
-        if why:
+def blocked(past: Past, seen: Seen, caps: Caps | None = None) -> Blocked:
+    """The mean over `INSTANTS` of the window, from real starts and real placements.
+
+    ``caps``: the limits in force. Without any the scheduler's own word stands for them, see
+    `Past.by_limit`.
+    """
+    sums = dict.fromkeys(("shape", "cpu_mem", "behind", "gang", "quota"), 0.0)
+    state = _State(past, seen, caps)
+    for at in instants(past):
+        for why, gpus in state.why(float(at)):
             sums[why] += gpus / INSTANTS
     return Blocked(**sums)
 
 
+def instants(past: Past) -> NDArray[np.float64]:
+    """`INSTANTS` spread over the window."""
+    return np.linspace(past.since, past.until, INSTANTS + 2)[1:-1]
+
+
 class _State:
-    def __init__(self, past: Past, seen: Seen) -> None:
+    def __init__(self, past: Past, seen: Seen, caps: Caps | None) -> None:
         jobs, cluster = past.jobs, past.cluster
-        self._past, self._seen = past, seen
+        self._past, self._seen, self._caps = past, seen, caps
         self._start = past.real_start
         self._end = self._start + jobs.run
         self._gpus = past.gpus_held
@@ -60,22 +72,34 @@ class _State:
         self._each = np.where(open_shape, np.minimum(jobs.gpus, most), jobs.gpus_per_task)
         self._each = np.where(jobs.gpu_milli > 0, jobs.gpu_milli / 1000, self._each)
 
-    def why(self, at: float) -> tuple[str, float]:
-        """The reason and the GPUs blocked at one instant; "" where nothing is."""
+    def why(self, at: float) -> list[tuple[str, float]]:
+        """Reasons and the GPUs blocked for each at one instant."""
         jobs, seen = self._past.jobs, self._seen
         waiting = np.flatnonzero((jobs.eligible <= at) & (self._start > at) & (self._gpus > 0))
         if not len(waiting):
-            return "", 0.0
+            return []
         held = (self._start[seen.job] <= at) & (at < self._end[seen.job])
         free = self._free(held, at)
         room = float(free[0].sum())
-        amount = min(room, float(self._gpus[waiting].sum()))
-        if amount <= 0:
-            return "", 0.0
+        limited = self._limited(waiting, at)
+        left = waiting[~limited]
+        amount = min(room, float(self._gpus[left].sum()))
+        by_limit = min(room, float(self._gpus[waiting].sum())) - amount
+        found = [("quota", by_limit)] if by_limit > 0 else []
+        if amount > 0:
+            found.append((self._head(left, free), amount))
+        return found
+
+    def _limited(self, waiting: NDArray[np.int64], at: float) -> NDArray[np.bool_]:
+        if self._caps:
+            running = np.flatnonzero((self._start <= at) & (at < self._end))
+            return self._caps.hold_back(waiting, running)
+        by_limit = self._past.by_limit
+        return np.zeros(len(waiting), bool) if by_limit is None else by_limit[waiting]
+
+    def _head(self, waiting: NDArray[np.int64], free: tuple[NDArray[np.float64], ...]) -> str:
         head = next((j for j in waiting[:LOOKED_AT].tolist() if self._why_not(j, free)), None)
-        if head is None:
-            return "behind", amount
-        return self._why_not(head, free), amount
+        return "behind" if head is None else self._why_not(head, free)
 
     def _why_not(self, job: int, free: tuple[NDArray[np.float64], ...]) -> str:
         """Why the job does not fit now; "" where it does."""

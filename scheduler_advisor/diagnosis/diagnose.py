@@ -1,4 +1,4 @@
-"""Is this cluster held back by packing, urgency, gangs, idle, topology, lost work, or nothing?"""
+"""Is this cluster held back by packing, urgency, gangs, limits, idle, topology, lost work?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from scheduler_advisor.caps import Caps
 from scheduler_advisor.diagnosis.blocked import Blocked, blocked
 from scheduler_advisor.diagnosis.seen import Seen
 from scheduler_advisor.past import Past
@@ -19,6 +20,7 @@ class Bottleneck(StrEnum):
     PACKING = "packing"
     URGENCY = "urgency"
     GANG = "gang"
+    QUOTA = "quota"
     IDLE = "idle"
     TOPOLOGY = "topology"
     LOST = "lost"
@@ -41,6 +43,9 @@ THRESHOLDS = {
     Bottleneck.GANG: Threshold(
         0.04, "ratio", "of installed GPUs, free behind or for a big job: an EASY queue at load 0.9 "
         "holds about this much back; less cannot be won"),
+    Bottleneck.QUOTA: Threshold(
+        0.02, "ratio", "of installed GPUs, free beside jobs that only a limit of their team holds "
+        "back: a change of limits has to be agreed between teams, and that is not done for less"),
     Bottleneck.URGENCY: Threshold(
         900, "s", "wait that one urgent job in fifty exceeds: a person who waits a quarter of an "
         "hour has gone to do something else (a class's own goal, at p95, replaces it)"),
@@ -79,14 +84,15 @@ class Diagnosis:
     blocked: Blocked
 
 
-def diagnose(bench: Bench, seen: Seen) -> Diagnosis:
-    """From real starts and placements; nothing is simulated."""
+def diagnose(bench: Bench, seen: Seen, caps: Caps | None = None) -> Diagnosis:
+    """From real starts and placements; nothing is simulated. ``caps``: the limits in force."""
     past = bench.past
-    free = blocked(past, seen)
+    free = blocked(past, seen, caps)
     installed = max(past.cluster.total_gpus, 1)
     values: dict[Bottleneck, float | None] = {
         Bottleneck.PACKING: (free.shape + free.cpu_mem) / installed,
         Bottleneck.GANG: (free.gang + free.behind) / installed,
+        Bottleneck.QUOTA: free.quota / installed,
         Bottleneck.URGENCY: _urgent_tail(bench, past),
         Bottleneck.IDLE: seen.idle_ratio,
         Bottleneck.TOPOLOGY: seen.topology_ratio,

@@ -23,7 +23,7 @@ def counters_of(jobs: Jobs, cluster: Cluster) -> tuple[Limits, NDArray[np.bool_]
     max_milli: list[int] = []
     max_jobs: list[int] = []
     for limit in cluster.limits:
-        bound = _bound(jobs, limit)
+        bound = bound_by(jobs, limit)
         gpus = NO_LIMIT if limit.max_gpus is None else limit.max_gpus * WHOLE
         count = NO_LIMIT if limit.max_jobs is None else limit.max_jobs
         alone |= bound & ((size > gpus) | (count < 1))
@@ -47,7 +47,8 @@ def asked(jobs: Jobs) -> Ints:
     return jobs.tasks * task + jobs.rest_gpus * WHOLE
 
 
-def _bound(jobs: Jobs, limit: Limit) -> NDArray[np.bool_]:
+def bound_by(jobs: Jobs, limit: Limit) -> NDArray[np.bool_]:
+    """The jobs that a limit binds."""
     bound = np.ones(len(jobs), bool)
     for column, wanted in ((jobs.qos, limit.qos), (jobs.account, limit.account)):
         if wanted is not None:

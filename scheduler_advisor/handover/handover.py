@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from scheduler_advisor.engine.cluster import UNLIMITED, Cluster
 from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.limits import Limit
 from scheduler_advisor.engine.parts.mig import profiles_of
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.handover.change import Change, keys_of
@@ -13,8 +15,10 @@ from scheduler_advisor.handover.make import of_change
 from scheduler_advisor.handover.site import Beside, Node, Site
 from scheduler_advisor.handover.snippet import Snippet, Target
 from scheduler_advisor.handover.steps import Scheduler
-from scheduler_advisor.search.catalogue import CHANGES, Alter
+from scheduler_advisor.search.catalogue import Alter, Part
+from scheduler_advisor.search.catalogue import Change as Tried
 
+PLAIN = Policy()
 KEPT_MILLI = 50  # thousandths of a node's memory that stay for its operating system
 
 
@@ -45,12 +49,16 @@ def target_of(cluster: Cluster, settings: Mapping[str, str]) -> Target:
         cpus_per_gpu=per_gpu("cpu_milli", 1000),
         mem_mib_per_gpu=per_gpu("mem_mib", 1),
         models=tuple(dict.fromkeys(node.gpu_model for node in nodes if node.gpus)),
+        limits=cluster.limits,
     )
 
 
-def snippets(names: Sequence[str], target: Target) -> dict[str, list[Snippet]]:
-    """By scheduler, those that express every one of the changes named."""
-    change, beside = _meant(names, target)
+def snippets(
+    changes: Sequence[Tried], target: Target, today: Policy = PLAIN
+) -> dict[str, list[Snippet]]:
+    """By scheduler, those that express every one of the changes. ``today``: its limits of teams are
+    what changes of limits start from."""
+    change, beside = _meant(changes, target, today)
     if change is None:
         return {}
     found: dict[str, list[Snippet]] = {}
@@ -60,29 +68,51 @@ def snippets(names: Sequence[str], target: Target) -> dict[str, list[Snippet]]:
             site = Site(site.nodes)  # the settings are Slurm's
         made = of_change(scheduler, change, site, beside)
         if made.complete and not made.empty:
-            found[scheduler.value] = [Snippet.of(" + ".join(names), made)]
+            names = " + ".join(each.name for each in changes)
+            found[scheduler.value] = [Snippet.of(names, made)]
     return found
 
 
-def _meant(names: Sequence[str], target: Target) -> tuple[Change | None, Beside]:
+def _meant(changes: Sequence[Tried], target: Target, today: Policy) -> tuple[Change | None, Beside]:
     """The keys that the changes set, whatever they are today, and what changes beside."""
-    known = {change.name: change for change in CHANGES}
-    values: dict[str, str] = {}
-    alters = set()
-    for name in names:
-        if name not in known:
-            return None, Beside()
-        values |= {key: str(value) for key, value in known[name].keys.items()}
-        alters.add(known[name].alter)
+    if any(each.part is Part.NODES for each in changes):
+        return None, Beside()
+    values = {key: str(value) for each in changes for key, value in each.keys.items()}
+    start = Policy(quota=today.quota if any(key.startswith("quota.") for key in values)
+                   else PLAIN.quota)  # fmt: skip
     try:
-        after = keys_of(Policy().with_values(values))
+        after = keys_of(start.with_values(values))
     except PolicyError:
         return None, Beside()
-    today = keys_of(Policy())
+    before = keys_of(start)
     named = {key.removesuffix(".kind") for key in values}
-    before = {key: value for key, value in after.items()
-              if key not in named and today.get(key) == value}  # fmt: skip
-    return Change(before, after), _beside(alters, "share_mig" in names, target)
+    before = {
+        key: value
+        for key, value in before.items()
+        if key.startswith("quota.") or (key not in named and after.get(key) == value)
+    }
+    limits = next((each.limits for each in changes if each.limits is not None), None)
+    beside = _beside({each.alter for each in changes},
+                     any(each.name == "share_mig" for each in changes), target)  # fmt: skip
+    return Change(before, after), replace(beside, limits=_limits(target.limits, limits))
+
+
+def _limits(
+    today: Sequence[Limit], after: Sequence[Limit] | None
+) -> tuple[tuple[Limit, int | None], ...]:
+    """Limits that change, each with the GPUs that it admits afterwards."""
+    if after is None:
+        return ()
+    left = {_whose(limit): limit.max_gpus for limit in after}
+    return tuple(
+        (limit, left.get(_whose(limit)))
+        for limit in today
+        if limit.max_gpus is not None and left.get(_whose(limit)) != limit.max_gpus
+    )
+
+
+def _whose(limit: Limit) -> Limit:
+    return replace(limit, max_gpus=None)
 
 
 def _beside(alters: set[Alter], cut: bool, target: Target) -> Beside:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from scheduler_advisor.engine.limits import Limit
 from scheduler_advisor.handover.errors import HandoverError
 
 _SETTINGS = """
@@ -74,12 +75,14 @@ class Site:
 class Beside:
     """What changes beside the policy; None: stays as it is. ``mem_mib_per_gpu``, ``cpus_per_gpu``:
     what a job gets per GPU that does not say. ``headroom_gpus``: kept empty for urgent work.
-    ``mig``: profiles that every GPU of a model is cut into, by model; no profile: whole again."""
+    ``mig``: profiles that every GPU of a model is cut into, by model; no profile: whole again.
+    ``limits``: of users, accounts and QoS with the GPUs that each admits afterwards (None: all)."""
 
     mem_mib_per_gpu: int | None = None
     cpus_per_gpu: int | None = None
     headroom_gpus: int | None = None
     mig: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    limits: tuple[tuple[Limit, int | None], ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("mem_mib_per_gpu", 1), ("cpus_per_gpu", 1), ("headroom_gpus", 0)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from scheduler_advisor.engine.limits import Limit
 from scheduler_advisor.handover.site import Site
 from scheduler_advisor.handover.steps import Edit, Handover, Known, Run
 
@@ -59,12 +60,14 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the snippets need to know of the cluster; per GPU the least of its nodes with GPUs."""
+    """What the snippets need to know of the cluster; per GPU the least of its nodes with GPUs.
+    ``limits``: of users, accounts and QoS, that are no quotas of the policy."""
 
     site: Site
     cpus_per_gpu: int | None = None
     mem_mib_per_gpu: int | None = None
     models: tuple[str, ...] = field(default=())
+    limits: tuple[Limit, ...] = ()
 
 
 def _commands(steps: Sequence[Edit | Run], patch: str) -> str:

@@ -13,7 +13,7 @@ from scheduler_advisor.report.html_measured import table
 from scheduler_advisor.report.markup import Markup, join, tag
 from scheduler_advisor.report.sureness import form
 from scheduler_advisor.report.wording import hours_text
-from scheduler_advisor.search.candidate import harmed
+from scheduler_advisor.search.catalogue import said
 
 
 def replays(report: WeeklyReport, words: Words) -> Markup | None:
@@ -86,7 +86,7 @@ def tried_rows(each: Replayed, words: Words) -> list[tuple[str, str, str, str]]:
     return [
         (_names(one.name, words), f"{hours_text(one.hours.low)} – {hours_text(one.hours.high)}",
          duration_text(one.found.p95_wait_s),
-         _harms(harmed(one.today, one.found), words, words.say("replay.too_little")))
+         _harms(one.harms, words, words.say("replay.too_little")))
         for one in rows
     ]  # fmt: skip
 
@@ -147,6 +147,11 @@ def shift_rows(own: FromReplay, words: Words) -> list[tuple[str, str, str]]:
          duration_text(each.after_s))
         for each in own.classes
     ]  # fmt: skip
+    rows += [
+        (words.say("replay.team_p95", name=each.name or "–"), duration_text(each.before_s),
+         duration_text(each.after_s))
+        for each in own.teams
+    ]  # fmt: skip
     return rows
 
 
@@ -197,12 +202,19 @@ def _unable(own: FromReplay, words: Words) -> Markup | None:
 
 
 def _harms(names: Sequence[str], words: Words, none: str = "–") -> str:
-    said = (words.say(f"replay.{name}") if words.has(f"replay.{name}") else name for name in names)
-    return ", ".join(said) or none
+    return ", ".join(_harm(name, words) for name in names) or none
+
+
+def _harm(name: str, words: Words) -> str:
+    kind, _, team = name.partition(":")
+    if team:
+        return words.say("replay.team_p95", name=team)
+    return words.say(f"replay.{kind}") if words.has(f"replay.{kind}") else kind
 
 
 def _names(name: str, words: Words) -> str:
-    parts = name.split(" + ")
+    parts = [(part, *said(part)) for part in name.split(" + ")]
     return " + ".join(
-        words.say(f"change.{part}") if words.has(f"change.{part}") else part for part in parts
+        words.say(f"change.{key}", **filled) if words.has(f"change.{key}") else part
+        for part, key, filled in parts
     )

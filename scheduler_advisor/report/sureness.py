@@ -36,6 +36,12 @@ def worse_text(rec: Recommendation, words: Words) -> str | None:
         for name, before, after in rec.draft.replay.shifts
         if gets_worse(name, before, after)
     ]
+    found += [
+        f"{words.say('replay.team_p95', name=own.name or '–')} "
+        f"{duration_text(own.before_s)} → {duration_text(own.after_s)}"
+        for own in rec.draft.replay.teams
+        if gets_worse("p95_wait_s", own.before_s or 0.0, own.after_s or 0.0)
+    ]
     said = "; ".join(found) or words.say("sure.nothing_worse")
     return f"{words.say('sure.worse')}: {said}"
 
@@ -65,7 +71,7 @@ def overlap_text(rec: Recommendation, ranks: Mapping[str, int], words: Words) ->
 def waits_less(rec: Recommendation, words: Words) -> str | None:
     """The gain of a change that is advised for what somebody waits, in hours of waiting a week."""
     own = rec.draft.replay
-    if own is None or own.measure not in ("urgent", "big"):
+    if own is None or own.measure not in ("urgent", "big", "team"):
         return None
     low, high = (f"{hours:,.0f}" for hours in own.measured[1:])
     return words.say(f"sure.waits_less_{own.measure}", low=low, high=high)

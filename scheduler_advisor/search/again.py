@@ -111,7 +111,8 @@ def _spread(
     wide = later(int(bench.past.days), kinds)
     bounds: dict[str, Weekly] = {}
     for name, weekly in (("lost_capacity", each.hours), ("urgent_waited", each.urgent_hours),
-                         ("big_waited", each.big_hours)):  # fmt: skip
+                         ("big_waited", each.big_hours),
+                         ("starved_waited", each.team_hours)):  # fmt: skip
         gains = []
         for draw in range(draws_of(each)):
             before = found[Drawn(each.before, draw, kinds)]
@@ -126,6 +127,7 @@ def _spread(
         hours=bounds["lost_capacity"],
         urgent_hours=bounds["urgent_waited"],
         big_hours=bounds["big_waited"],
+        team_hours=bounds["starved_waited"],
     )
 
 

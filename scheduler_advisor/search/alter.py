@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from scheduler_advisor.caps import leaves_of
 from scheduler_advisor.engine.cluster import UNLIMITED, Cluster
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.limits import Limit
+from scheduler_advisor.engine.live.settings import QuotaPart
 from scheduler_advisor.search.catalogue import Alter
 
 
@@ -17,7 +20,9 @@ class World:
 
     ``load``: the arrivals come that many times as fast. ``estimate``: limits are that many times
     the run time (0: as they were). ``checkpoint``: checkpoints and restores cost that many times
-    as much. ``nodes``: that many more, or fewer.
+    as much. ``nodes``: that many more, or fewer. ``limits``: of the cluster instead of its own.
+    ``returns``: jobs of the queues ``owners`` (named by the columns ``owners_by``) run that many
+    times as long: teams that lend come back.
     """
 
     alter: Alter = Alter.NOTHING
@@ -25,6 +30,10 @@ class World:
     load: float = 1.0
     estimate: float = 0.0
     checkpoint: float = 1.0
+    limits: tuple[Limit, ...] | None = None
+    returns: float = 1.0
+    owners: tuple[str, ...] = ()
+    owners_by: str = "account"
 
 
 SAME = World()
@@ -34,21 +43,41 @@ def altered(jobs: Jobs, cluster: Cluster, world: World) -> tuple[Jobs, Cluster]:
     """The jobs and the cluster of that world; the order of the jobs stays as it is."""
     if world.alter is not Alter.NOTHING:
         jobs = capped(jobs, cluster, world.alter)
+    if columns := _columns(jobs, world):
+        jobs = jobs.changed(**columns)
+    if world.returns != 1.0:
+        jobs = _returned(jobs, world)
+    if world.limits is not None:
+        cluster = replace(cluster, limits=world.limits)
+    if world.nodes:
+        cluster = cluster.with_nodes(world.nodes)
+    return jobs, cluster
+
+
+def _columns(jobs: Jobs, world: World) -> dict[str, object]:
+    """Columns that load, estimates and the cost of checkpoints change for all jobs."""
     columns: dict[str, object] = {}
     if world.load != 1.0:
         first = int(jobs.submit.min())
-        columns["submit"] = first + ((jobs.submit - first) / world.load).astype(np.int64)
-        columns["eligible"] = first + ((jobs.eligible - first) / world.load).astype(np.int64)
+        for name in ("submit", "eligible"):
+            after = (getattr(jobs, name) - first) / world.load
+            columns[name] = first + after.astype(np.int64)
     if world.estimate:
         columns["limit"] = np.ceil(jobs.run * world.estimate).astype(np.int64)
     if world.checkpoint != 1.0:
         for name in ("checkpoint_cost", "restore_cost"):
             columns[name] = np.rint(getattr(jobs, name) * world.checkpoint).astype(np.int64)
-    if columns:
-        jobs = jobs.changed(**columns)
-    if world.nodes:
-        cluster = cluster.with_nodes(world.nodes)
-    return jobs, cluster
+    return columns
+
+
+def _returned(jobs: Jobs, world: World) -> Jobs:
+    names, leaf = leaves_of(jobs, QuotaPart(by=world.owners_by))
+    own = np.array([name in world.owners for name in names], bool)[leaf]
+    columns = {
+        name: np.where(own, np.rint(getattr(jobs, name) * world.returns), getattr(jobs, name))
+        for name in ("run", "limit")
+    }
+    return jobs.changed(**{name: column.astype(np.int64) for name, column in columns.items()})
 
 
 def capped(jobs: Jobs, cluster: Cluster, alter: Alter) -> Jobs:

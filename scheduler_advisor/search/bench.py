@@ -14,13 +14,16 @@ from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.goals import Goals, WorkClass
 from scheduler_advisor.past import Past
 from scheduler_advisor.search.alter import SAME, World, altered
-from scheduler_advisor.search.effects import Effects, Groups, WorkGroup, effects
+from scheduler_advisor.search.effects import Effects, Groups, effects
+from scheduler_advisor.search.fairness import UNFAIR, jain, team_slowdowns
+from scheduler_advisor.search.waits import WorkGroup
 
 URGENT_SHARE = 0.25  # work of the higher priorities counts as urgent only while it is the minority
 URGENT_WAIT_S = 900.0  # a quarter of an hour: a person who waits longer does something else
 # Without a goal of the operator's: one urgent job in fifty. A team with fifty of them a week then
 # meets it every week; the long waits are what people remember.
 URGENT_AT, GOAL_AT = 0.98, 0.95
+STARVED = 2.0  # times the slowdown of the (lower) middle team
 BIG_SHARE = 0.05  # on a pool without nodes a big job asks for this part of the cluster
 
 
@@ -65,7 +68,20 @@ def bench_of(past: Past, goals: Goals, input_error: float = 0.0) -> Bench:
     classes = _classes(jobs, goals, urgent, big)
     at = GOAL_AT if by == "goals" else URGENT_AT
     groups = Groups(urgent, big, _waiting_cost(jobs, goals), jobs.team.codes, classes, at)
+    starved = _starved(past)
+    groups = replace(groups, starved=starved, team_names=jobs.team.names)
     return Bench(past, groups, by, _goal(goals), input_error)
+
+
+def _starved(past: Past) -> NDArray[np.bool_]:
+    """Jobs of teams that really waited far longer than others, where teams fare unequally."""
+    slow = team_slowdowns(past)
+    index = jain(list(slow.values()))
+    if index is None or index >= UNFAIR:
+        return np.zeros(len(past.jobs), bool)
+    usual = sorted(slow.values())[(len(slow) - 1) // 2]
+    starved = [team for team, mean in slow.items() if mean >= STARVED * usual]
+    return np.isin(past.jobs.team.codes, starved)
 
 
 def run_trial(bench: Bench, trial: Trial) -> Effects:

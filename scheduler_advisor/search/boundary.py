@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from scheduler_advisor.caps import leaves_of, paths_of
+from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.search.alter import World
 from scheduler_advisor.search.bench import Bench, Trial, run_trial
-from scheduler_advisor.search.candidate import Candidate, Gain
+from scheduler_advisor.search.candidate import Candidate, Gain, harmed
 from scheduler_advisor.search.catalogue import Part
 from scheduler_advisor.search.effects import Effects
 from scheduler_advisor.workers import Workers, never
@@ -15,6 +17,7 @@ from scheduler_advisor.workers import Workers, never
 LOADS = (0.5, 0.7, 0.85, 1.15, 1.3)
 ESTIMATES = (1.0, 2.0, 5.0, 20.0)
 CHECKPOINTS = (0.25, 4.0, 16.0)
+RETURNS = (0.5, 1.5, 2.0, 3.0)  # times as much as the teams that lend hold today
 KEEPS = 0.1  # a gain below a tenth of the one promised is gone
 
 
@@ -46,7 +49,7 @@ def boundaries(
     cancelled: Callable[[], bool] = never,
 ) -> dict[str, tuple[Boundary, ...]]:
     """The boundaries of every chosen candidate, by its name."""
-    plans = {c.name: _assumptions(c) for c in chosen}
+    plans = {c.name: _assumptions(c, bench.past.jobs) for c in chosen}
     trials: dict[Trial, Effects | None] = {}
     for found in chosen:
         for _, worlds in plans[found.name]:
@@ -62,15 +65,21 @@ def boundaries(
 
 def _in(trial: Trial, world: World) -> Trial:
     own = trial.world
-    return Trial(trial.policy, replace(world, alter=own.alter, nodes=own.nodes))
+    return Trial(trial.policy, replace(world, alter=own.alter, nodes=own.nodes, limits=own.limits))
 
 
-def _assumptions(found: Candidate) -> list[tuple[str, tuple[World, ...]]]:
+def _assumptions(found: Candidate, jobs: Jobs) -> list[tuple[str, tuple[World, ...]]]:
     plans = [("load", tuple(World(load=load) for load in LOADS))]
     if Part.BACKFILL in found.parts or Part.ORDER in found.parts:
         plans.append(("estimate", tuple(World(estimate=each) for each in ESTIMATES)))
     if Part.PREEMPTION in found.parts:
         plans.append(("checkpoint", tuple(World(checkpoint=each) for each in CHECKPOINTS)))
+    if owners := {name for change in found.changes for name in change.owners}:
+        quota = found.before.policy.quota
+        leaves, paths = leaves_of(jobs, quota)[0], paths_of(jobs, quota)
+        own = tuple(leaf for leaf, path in zip(leaves, paths, strict=True) if owners & set(path))
+        plans.append(("returns", tuple(
+            World(returns=each, owners=own, owners_by=quota.by) for each in RETURNS)))  # fmt: skip
     return plans
 
 
@@ -85,7 +94,10 @@ def _boundary(
         before, after = trials[Trial(found.before.policy, world)], trials[_in(found.trial, world)]
         assert before is not None
         assert after is not None
-        points.append((getattr(world, name), gain_in(found.gain, before, after)))
+        gain = gain_in(found.gain, before, after)
+        if name == "returns" and harmed(before, after, teams=True):
+            gain = 0.0  # what was lent is missed
+        points.append((getattr(world, name), gain))
     own = gain_in(found.gain, found.today, found.found)
     if name != "estimate":
         points.append((1.0, own))
@@ -97,7 +109,7 @@ def _boundary(
 
 def gain_in(gain: Gain, before: Effects, after: Effects) -> float:
     """The gain a week in the candidate's own measure: GPU-hours, or hours of waiting."""
-    names = {Gain.URGENT: "urgent_waited", Gain.BIG: "big_waited"}
+    names = {Gain.URGENT: "urgent_waited", Gain.BIG: "big_waited", Gain.TEAM: "starved_waited"}
     name = names.get(gain, "lost_capacity")
     return float((getattr(before, name) - getattr(after, name)).mean()) * 7
 

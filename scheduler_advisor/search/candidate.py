@@ -17,6 +17,7 @@ LEAST_SHARE = 0.01  # of installed GPU time: a change of policy costs people mor
 LEAST_WAIT_CUT = 0.3  # a third of the waiting: below, nobody notices
 BIG_WAIT_S = 3600
 HARM_FACTOR, HARM_S = 1.25, 600  # waits of others may grow by a quarter and ten minutes, no more
+TEAM_HARM_S = 3600  # what a team had for itself it must not wait an hour for
 STEADY_DAYS, STEADY_TIMES = (
     5,
     5.0,
@@ -30,6 +31,7 @@ class Gain(StrEnum):
     CAPACITY = "capacity"
     URGENT = "urgent"
     BIG = "big"
+    TEAM = "team"
     NONE = "none"
 
 
@@ -45,6 +47,9 @@ class Weekly:
     def of(cls, daily: NDArray[np.float64], input_error: float = 0.0) -> Weekly:
         """From the amounts of the window's days."""
         return cls(*later_window(daily, input_error))
+
+
+NO_AMOUNT = Weekly(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,18 @@ class Candidate:
     big_hours: Weekly
     wait_cost_daily: NDArray[np.float64]
     gain: Gain
+    team_hours: Weekly = NO_AMOUNT
+
+    @property
+    def harms(self) -> tuple[str, ...]:
+        """Who would wait much longer, or never start."""
+        return harmed(self.today, self.found, teams=Part.QUOTA in self.parts)
+
+    @property
+    def measured(self) -> Weekly:
+        """The gain in its own measure: GPU-hours, or hours of waiting."""
+        own = {Gain.URGENT: self.urgent_hours, Gain.BIG: self.big_hours, Gain.TEAM: self.team_hours}
+        return own.get(self.gain, self.hours)
 
     @property
     def parts(self) -> frozenset[Part]:
@@ -98,43 +115,49 @@ def candidate(
     hours = Weekly.of(daily, error)
     urgent = Weekly.of(today.urgent_waited - found.urgent_waited, error)
     big = Weekly.of(today.big_waited - found.big_waited, error)
+    team = Weekly.of(today.starved_waited - found.starved_waited, error)
+    owners = any(change.part is Part.QUOTA for change in changes)
     installed = bench.past.cluster.total_gpus * 168.0
     return Candidate(
         " + ".join(change.name for change in changes), changes, *trials, today, found, daily,
         hours, urgent, big, today.wait_cost - found.wait_cost,
-        gain_of(today, found, (hours, urgent, big), (installed, bench.urgent_goal_s)),
+        gain_of(today, found, (hours, urgent, big, team), (installed, bench.urgent_goal_s),
+                teams=owners),
+        team,
     )  # fmt: skip
 
 
 def gain_of(
     today: Effects,
     found: Effects,
-    won: tuple[Weekly, Weekly, Weekly],
+    won: tuple[Weekly, Weekly, Weekly, Weekly],
     scale: tuple[float, float],
+    *,
+    teams: bool = False,
 ) -> Gain:
     """What the change can be advised for; NONE where it harms, or brings too little to act on."""
-    (hours, urgent, big), (installed, urgent_goal_s) = won, scale
-    if harmed(today, found):
+    (hours, urgent, big, team), (installed, urgent_goal_s) = won, scale
+    if harmed(today, found, teams=teams):
         return Gain.NONE
     if hours.low > 0 and hours.point >= LEAST_SHARE * installed:
         return Gain.CAPACITY
     if hours.point < -LOAD_BEARING * installed:
         return Gain.NONE
-    urgent_cut = _cut(today.urgent_waited, found.urgent_waited)
-    if (
-        _long(today.urgent_tail_s, urgent_goal_s)
-        and urgent.low > 0
-        and urgent_cut >= LEAST_WAIT_CUT
-    ):
-        return Gain.URGENT
-    big_cut = _cut(today.big_waited, found.big_waited)
-    if _long(today.big_p95_s, BIG_WAIT_S) and big.low > 0 and big_cut >= LEAST_WAIT_CUT:
-        return Gain.BIG
+    waits = (
+        (Gain.URGENT, today.urgent_tail_s, urgent_goal_s, urgent, "urgent_waited"),
+        (Gain.BIG, today.big_p95_s, BIG_WAIT_S, big, "big_waited"),
+        (Gain.TEAM, today.starved_p95_s, BIG_WAIT_S, team, "starved_waited"),
+    )
+    for gain, wait_s, least, saved, name in waits:
+        cut = _cut(getattr(today, name), getattr(found, name))
+        if _long(wait_s, least) and saved.low > 0 and cut >= LEAST_WAIT_CUT:
+            return gain
     return Gain.NONE
 
 
-def harmed(today: Effects, found: Effects) -> tuple[str, ...]:
-    """Who would wait much longer, or never start."""
+def harmed(today: Effects, found: Effects, *, teams: bool = False) -> tuple[str, ...]:
+    """Who would wait much longer, or never start. ``teams``: each team counts by itself, since the
+    change gives some of them what was others'."""
     pairs = (
         ("mean", today.mean_wait_s, found.mean_wait_s),
         ("everyone", today.p95_wait_s, found.p95_wait_s),
@@ -148,7 +171,20 @@ def harmed(today: Effects, found: Effects) -> tuple[str, ...]:
     ]
     if found.not_started > today.not_started:
         worse.append("never_started")
+    if teams:
+        worse += [f"team:{name}" for name in _teams_harmed(today, found)]
     return tuple(worse)
+
+
+def _teams_harmed(today: Effects, found: Effects) -> list[str]:
+    """Teams of which one job in twenty waits much longer than today."""
+    before = {each.name: each.p95_s for each in today.team_waits}
+    return [
+        each.name
+        for each in found.team_waits
+        if each.p95_s is not None
+        and each.p95_s > (before.get(each.name) or 0.0) * HARM_FACTOR + TEAM_HARM_S
+    ]
 
 
 def _long(wait_s: float | None, least: float) -> bool:

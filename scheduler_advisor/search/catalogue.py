@@ -16,6 +16,7 @@ import numpy as np
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.limits import Limit
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
 
@@ -46,7 +47,12 @@ class Alter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One named change. ``risk`` 0 to 4, ``effort`` low | medium | high, as in the report."""
+    """One named change. ``risk`` 0 to 4, ``effort`` low | medium | high, as in the report.
+
+    ``name``: key of the sentences, with what fills them behind colons (`said`). ``limits``: those
+    of the cluster instead of today's. ``owners``: queues that lend; the change leans on how often
+    they come back.
+    """
 
     name: str
     part: Part
@@ -57,11 +63,27 @@ class Change:
     effort: str = "low"
     disrupts: bool = False  # it may stop running work
     prompted_by: tuple[str, ...] = ()  # causes (`aims`) that it answers; empty: always tried
+    limits: tuple[Limit, ...] | None = field(default=None, hash=False)
+    owners: tuple[str, ...] = ()
 
 
 # The names of `diagnosis.Bottleneck`, and one that only orders and quotas answer.
 PACKING, URGENCY, GANG, IDLE, TOPOLOGY = "packing", "urgency", "gang", "idle", "topology"
-FAIRNESS = "fairness"
+FAIRNESS, LIMITS = "fairness", "quota"
+
+# What stands behind the colons of a name.
+SAID: Mapping[str, tuple[str, ...]] = {
+    "limit_move": ("gpus", "giver", "taker"),
+    "cap_team": ("gpus", "team"),
+    "user_limits_share": ("gpus",),
+}
+
+
+def said(name: str) -> tuple[str, dict[str, str]]:
+    """The key of a change's sentences, and what fills them."""
+    key, *values = name.split(":")
+    return key, dict(zip(SAID.get(key, ()), values, strict=False))
+
 
 CHANGES: tuple[Change, ...] = (
     Change("backfill_easy", Part.BACKFILL, {"backfill": "easy"}),
@@ -113,7 +135,8 @@ CHANGES: tuple[Change, ...] = (
     Change("cap_cpu", Part.REQUESTS, alter=Alter.CAP_CPU, risk=2),
     Change("cap_memory", Part.REQUESTS, alter=Alter.CAP_MEMORY, risk=2),
 )  # fmt: skip
-"""Nodes more and fewer come from the size of the fleet, see `nodes_changes`."""
+"""Nodes more and fewer come from the size of the fleet, see `nodes_changes`; limits of teams from
+those in force and how they are used, see `quota_changes`."""
 
 NODE_SHARES = (-0.10, -0.05, 0.05, 0.10, 0.20)
 """Of the fleet: what 'N more' and 'N fewer' mean."""

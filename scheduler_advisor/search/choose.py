@@ -44,7 +44,8 @@ def _best_by_part(alone: Iterable[Candidate], goals: Goals) -> list[Candidate]:
 
 
 def _helps(each: Candidate) -> bool:
-    return each.hours.point > 0 or each.urgent_hours.point > 0 or each.big_hours.point > 0
+    waits = (each.urgent_hours, each.big_hours, each.team_hours)
+    return each.hours.point > 0 or any(hours.point > 0 for hours in waits)
 
 
 def chosen(tried: Sequence[Candidate], goals: Goals) -> list[Candidate]:
@@ -64,26 +65,43 @@ def chosen(tried: Sequence[Candidate], goals: Goals) -> list[Candidate]:
 
 
 def _outdone(each: Candidate, others: Sequence[Candidate], goals: Goals) -> bool:
-    """Whether fewer of the same changes bring (nearly) as much."""
+    """Whether fewer of the same changes, or a gentler change of teams' limits, bring (nearly) as
+    much."""
     own = set(each.changes)
     return any(
-        set(other.changes) < own and _worth_of(other, goals) * BETTER >= _worth_of(each, goals)
+        (set(other.changes) < own or _gentler(other, each))
+        and _worth_of(other, goals) * BETTER >= _worth_of(each, goals)
         for other in others
     )
+
+
+def _gentler(one: Candidate, other: Candidate) -> bool:
+    """Whether both change limits of teams alone for the same gain, and the first is less of a
+    risk or, where that is alike, less work: limits have to be agreed on."""
+    if one.parts != other.parts or one.parts != {Part.QUOTA} or one.gain is not other.gain:
+        return False
+    efforts = ("low", "medium", "high")
+    return (one.risk, efforts.index(one.effort)) < (other.risk, efforts.index(other.effort))
 
 
 def _worth_of(each: Candidate, goals: Goals) -> float:
     """The gain in the measure that the goals put first."""
     if goals.first == "response_time":
-        return each.urgent_hours.point + each.big_hours.point
+        return _waits(each)
     if each.gain in (Gain.CAPACITY, Gain.NONE):
         return each.hours.point
-    return each.urgent_hours.point if each.gain is Gain.URGENT else each.big_hours.point
+    return each.measured.point
+
+
+def _waits(each: Candidate) -> float:
+    """Hours of waiting saved of work that is told apart; of a starved team where it is for that."""
+    team = each.team_hours.point if each.gain is Gain.TEAM else 0.0
+    return each.urgent_hours.point + each.big_hours.point + team
 
 
 def key_of(each: Candidate, goals: Goals) -> tuple[float, ...]:
     """Smaller is better: what the goals put first, then capacity, then waits, then risk."""
-    found, waits = each.found, -(each.urgent_hours.point + each.big_hours.point)
+    found, waits = each.found, -_waits(each)
     advised = 0.0 if each.advised else 1.0
     hours = -each.hours.point
     money = hours - float(each.wait_cost_daily.sum())

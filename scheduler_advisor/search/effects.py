@@ -15,34 +15,25 @@ from numpy.typing import NDArray
 from scheduler_advisor.engine.outcome import Outcome
 from scheduler_advisor.integrals import blocked_hours, integral
 from scheduler_advisor.past import DAY_S, Past, gpus_held
+from scheduler_advisor.search.waits import (
+    ClassWait,
+    WorkGroup,
+    class_wait,
+    mean,
+    of,
+    quantile,
+    team_waits,
+)
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkGroup:
-    """Jobs that people speak of together; ``goal_s``: the p95 wait that is still accepted."""
-
-    name: str
-    mask: NDArray[np.bool_]
-    goal_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClassWait:
-    """How long one `WorkGroup` waits; None where none of it started in the window."""
-
-    name: str
-    mean_s: float | None
-    p95_s: float | None
-    goal_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Which jobs are urgent and which are big, and what an hour of waiting costs, per job.
 
-    ``urgent_at``: the quantile of urgent waits that is judged.
+    ``urgent_at``: the quantile of urgent waits that is judged. ``starved``: jobs of teams that
+    really waited far longer than others.
     """
 
     urgent: NDArray[np.bool_]
@@ -51,13 +42,18 @@ class Groups:
     team: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     classes: tuple[WorkGroup, ...] = ()
     urgent_at: float = 0.95
+    starved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    team_names: tuple[str, ...] = ()
 
     def take(self, order: NDArray[np.intp]) -> Groups:
         """Those of the jobs at ``order``."""
         classes = tuple(replace(group, mask=group.mask[order]) for group in self.classes)
         team = self.team[order] if len(self.team) else self.team
         cost = self.cost_per_hour[order]
-        return Groups(self.urgent[order], self.big[order], cost, team, classes, self.urgent_at)
+        return replace(
+            self, urgent=self.urgent[order], big=self.big[order], cost_per_hour=cost, team=team,
+            classes=classes, starved=self.starved[order] if len(self.starved) else self.starved,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ class Effects:
     bounded slowdowns, 1 = all alike. ``blast_gpus``: GPUs in use on the fullest node, mean over
     the window's hours. ``slowed``: GPU-hours that gangs took longer for where they lay.
     ``urgent_tail_s``: the quantile of urgent waits that is judged. ``waits``: per judged job, NaN
-    where it never started.
+    where it never started. ``team_waits``: of the busiest teams, where there are several.
     """
 
     blocked: Floats
@@ -95,6 +91,9 @@ class Effects:
     slowed: Floats
     urgent_tail_s: float | None
     class_waits: tuple[ClassWait, ...] = ()
+    starved_waited: Floats = field(default_factory=lambda: np.zeros(1))
+    starved_p95_s: float | None = None
+    team_waits: tuple[ClassWait, ...] = ()
 
     @property
     def lost_capacity(self) -> Floats:
@@ -114,7 +113,8 @@ def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
     end = np.where(done, outcome.end, np.int64(1) << 40)
     wait = np.where(outcome.starts > 0, first - jobs.submit, np.nan)
     judged = past.judged
-    mean, p95 = _mean(wait[judged]), _quantile(wait[judged], 0.95)
+    starved = groups.starved if len(groups.starved) else np.zeros(len(jobs), bool)
+    mean_s, p95 = mean(wait[judged]), quantile(wait[judged], 0.95)
     slow = np.maximum((end - jobs.submit) / np.maximum(jobs.run, 10), 1.0)
     fine = judged & done
     return Effects(
@@ -124,13 +124,13 @@ def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
         urgent_waited=_waited(jobs.eligible, first, groups.urgent.astype(float), edges),
         big_waited=_waited(jobs.eligible, first, groups.big.astype(float), edges),
         wait_cost=_waited(jobs.eligible, first, groups.cost_per_hour, edges),
-        mean_wait_s=mean,
+        mean_wait_s=mean_s,
         p95_wait_s=p95,
-        urgent_p95_s=_of(wait, judged & groups.urgent, 0.95),
-        urgent_mean_s=_of(wait, judged & groups.urgent, None),
-        big_p95_s=_of(wait, judged & groups.big, 0.95),
-        big_mean_s=_of(wait, judged & groups.big, None),
-        slowdown=_mean(slow[fine]),
+        urgent_p95_s=of(wait, judged & groups.urgent, 0.95),
+        urgent_mean_s=of(wait, judged & groups.urgent, None),
+        big_p95_s=of(wait, judged & groups.big, 0.95),
+        big_mean_s=of(wait, judged & groups.big, None),
+        slowdown=mean(slow[fine]),
         fairness=_jain(slow[fine], groups.team[fine] if len(groups.team) else groups.team),
         goodput=_goodput(outcome, gpus, past),
         blast_gpus=_fullest(outcome, past),
@@ -140,14 +140,12 @@ def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
         engine_s=outcome.engine_s,
         waits=wait[judged],
         slowed=_slowed(outcome, gpus, edges),
-        urgent_tail_s=_of(wait, judged & groups.urgent, groups.urgent_at),
-        class_waits=tuple(_class_wait(wait, judged, group) for group in groups.classes),
+        urgent_tail_s=of(wait, judged & groups.urgent, groups.urgent_at),
+        class_waits=tuple(class_wait(wait, judged, group) for group in groups.classes),
+        starved_waited=_waited(jobs.eligible, first, starved.astype(float), edges),
+        starved_p95_s=of(wait, judged & starved, 0.95),
+        team_waits=team_waits(wait, judged, groups.team, groups.team_names),
     )
-
-
-def _class_wait(wait: Floats, judged: NDArray[np.bool_], group: WorkGroup) -> ClassWait:
-    own = judged & group.mask
-    return ClassWait(group.name, _of(wait, own, None), _of(wait, own, 0.95), group.goal_s)
 
 
 def _slowed(outcome: Outcome, gpus: Floats, edges: Floats) -> Floats:
@@ -219,19 +217,3 @@ def _jain(values: Floats, team: NDArray[np.int64]) -> float:
     counts = np.bincount(team)
     means = (np.bincount(team, weights=values) / np.maximum(counts, 1))[counts > 0]
     return float(means.sum() ** 2 / (len(means) * (means**2).sum()))
-
-
-def _of(wait: Floats, own: NDArray[np.bool_], at: float | None) -> float | None:
-    if not own.any():
-        return None
-    return _mean(wait[own]) if at is None else _quantile(wait[own], at)
-
-
-def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else 0.0
-
-
-def _quantile(values: Floats, at: float) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.quantile(known, at)) if len(known) else 0.0

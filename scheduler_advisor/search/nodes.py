@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from scheduler_advisor.search.candidate import Candidate, Gain, harmed
 from scheduler_advisor.search.catalogue import Change, Part, fewer_nodes
-from scheduler_advisor.search.effects import ClassWait, Effects
+from scheduler_advisor.search.effects import Effects
+from scheduler_advisor.search.waits import ClassWait
 
 FURTHER = (0.20, 0.30, 0.40, 0.50)  # of the fleet: tried while the goals hold with a tenth less
 NO_HELP = 0.1  # a fifth more nodes that cut the waits by less: the waits do not come from size
@@ -134,4 +135,6 @@ def _measure(gain: Gain) -> tuple[Callable[[Effects], float], str]:
         return (lambda found: found.urgent_mean_s or 0.0), "urgent"
     if gain is Gain.BIG:
         return (lambda found: found.big_mean_s or 0.0), "big"
+    if gain is Gain.TEAM:
+        return (lambda found: float(found.starved_waited.sum())), "team"
     return (lambda found: found.mean_wait_s), "mean"

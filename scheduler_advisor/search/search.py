@@ -165,6 +165,7 @@ class _Runs:
                 return None
             policy = after
             world = replace(
-                world, alter=change.alter or world.alter, nodes=world.nodes + change.nodes
-            )
+                world, alter=change.alter or world.alter, nodes=world.nodes + change.nodes,
+                limits=world.limits if change.limits is None else change.limits,
+            )  # fmt: skip
         return Trial(policy, world) if replayable(policy) else None

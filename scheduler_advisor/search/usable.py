@@ -15,12 +15,15 @@ from scheduler_advisor.past import Past
 from scheduler_advisor.search.alter import caps_bind
 from scheduler_advisor.search.catalogue import (
     CHANGES,
+    FAIRNESS,
+    LIMITS,
     Alter,
     Change,
     Part,
     applied,
     replayable,
 )
+from scheduler_advisor.search.quota_changes import quota_changes
 
 FEW = 20_000  # jobs up to which a plan for all of them is tried: its cost grows with the queue
 # Jobs a second on a busy cluster, as measured: the drivers that are not the core one.
@@ -54,7 +57,9 @@ def usable(
     """``aims``: causes that the diagnosis found, see `diagnosis.aims`; ``thorough``: all."""
     found: list[tuple[Change, ...]] = []
     unprompted, unknown, slow = [], [], []
-    for change in CHANGES:
+    measured = thorough or bool({LIMITS, FAIRNESS} & set(aims))
+    quotas = quota_changes(past, policy, resumes=_resumes(past, goals), measured=measured)
+    for change in (*CHANGES, *quotas):
         if not _sensible(change, policy, past, goals):
             continue
         if change.prompted_by and not thorough and not set(change.prompted_by) & set(aims):
@@ -97,17 +102,24 @@ def _seconds(past: Past, policy: Policy | None) -> float:
     return len(past.jobs) / LIVE_RATE if policy.live else 0.0
 
 
+def _resumes(past: Past, goals: Goals) -> bool:
+    """Whether some work may be stopped and goes on afterwards."""
+    return bool(past.jobs.preemptible.any()) and not goals.never.preempt
+
+
 def _sensible(change: Change, policy: Policy, past: Past, goals: Goals) -> bool:
     """Whether it could change anything here, and stops nothing that must not be stopped."""
     jobs, cluster = past.jobs, past.cluster
     if change.alter is not Alter.NOTHING:
         return caps_bind(jobs, cluster, change.alter)
     after = applied(policy, change)
-    if after == policy or (change.part is Part.PLACEMENT and len(cluster) == 1):
+    if (after == policy and change.limits is None) or (
+        change.part is Part.PLACEMENT and len(cluster) == 1
+    ):
         return False
     varied = int(np.ptp(jobs.priority)) > 0
     # Only work with evidence that it resumes may be stopped or moved.
-    resumes = bool(jobs.preemptible.any()) and not goals.never.preempt
+    resumes = _resumes(past, goals)
     leaves = len(set(cluster.leaf)) > 1 and bool((jobs.tasks > 1).any())
     needs = {
         # A plan for every job is made in whole GPUs.

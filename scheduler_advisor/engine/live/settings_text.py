@@ -21,6 +21,8 @@ from scheduler_advisor.engine.live.settings import (
     QuotaPart,
 )
 
+UNBOUND = "none"  # of a queue's maximum, and of what it lends
+
 # Part of a key before the dot -> the field of Policy that holds it.
 LIVE_PARTS: Mapping[str, str] = {
     "quota": "quota",
@@ -75,7 +77,11 @@ def _queue_changed(
         raise PolicyError(f"policy: no key {key}; write quota.queues.NAME.guarantee")
     rules = {queue.name: queue for queue in queues}
     old = rules.get(name, QueueRule(name))
-    new: object = str(value) if column == "parent" else _whole(key, value)
+    new: object
+    if column in ("maximum", "lend") and str(value) == UNBOUND:
+        new = None
+    else:
+        new = str(value) if column == "parent" else _whole(key, value)
     rules[name] = replace(old, **{column: new})  # type: ignore[arg-type]
     return tuple(rules[one] for one in sorted(rules))
 

@@ -79,3 +79,4 @@ def pod_defaults(draft: Draft) -> None:
             "a LimitRange gives a container a default, whatever its GPUs; per GPU it takes a"
             " mutating admission policy",
         )
+    draft.refuse_beside("limits", "it has quotas of queues, none of single users")

@@ -15,6 +15,8 @@ _CLEARED = {
     "GraceTime": "0",
     "PreemptExemptTime": "-1",
     "GrpTRES": "gres/gpu=-1",
+    "MaxTRESPU": "gres/gpu=-1",
+    "MaxTRESPA": "gres/gpu=-1",
     "Fairshare": "1",
 }
 _SAME = {"GraceTime": {"00:00:00": "0"}}
@@ -56,9 +58,9 @@ class Accounting:
         own[key] = value
 
     def set_account(self, name: str, key: str, value: str, before: str | None) -> None:
-        """A setting of an account; ``before`` None: unset."""
+        """A setting of an account, or of a user in one (ACCOUNT/USER); ``before`` None: unset."""
         old = _CLEARED.get(key, "") if before is None else before
-        self._set("account", name, key, (value, old))
+        self._set("user" if "/" in name else "account", name, key, (value, old))
 
     def _set(self, kind: str, name: str, key: str, values: tuple[str, str]) -> None:
         own = self.changed.setdefault((kind, name), {})
@@ -92,4 +94,7 @@ class Accounting:
 
 
 def _command(act: str, kind: str, name: str, words: list[str]) -> str:
+    if kind == "user":
+        account, _, user = name.partition("/")
+        name = f"where name={user} account={account}"
     return " ".join(["sacctmgr -i", act, kind, name, *words])

@@ -10,6 +10,7 @@ from scheduler_advisor.handover.slurm.accounting import Accounting
 from scheduler_advisor.handover.slurm.backfill import backfill
 from scheduler_advisor.handover.slurm.conf import Conf
 from scheduler_advisor.handover.slurm.draft import NEEDS_RESTART, SlurmDraft
+from scheduler_advisor.handover.slurm.limits import limits
 from scheduler_advisor.handover.slurm.order import order
 from scheduler_advisor.handover.slurm.placement import placement
 from scheduler_advisor.handover.slurm.preemption import preemption
@@ -24,6 +25,7 @@ PARTS: tuple[Callable[[SlurmDraft], None], ...] = (
     placement,
     preemption,
     quota,
+    limits,
     requests,
     headroom,
     slices,

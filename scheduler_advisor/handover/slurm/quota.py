@@ -17,7 +17,7 @@ def quota(draft: SlurmDraft) -> None:
     by = draft.text("quota.by", "team")
     draft.needs("AccountingStorageEnforce", *_ENFORCE)
     draft.needs("AccountingStorageTRES", "gres/gpu")
-    if by not in ("team", "account", "qos"):
+    if by not in ("team", "account", "account/user", "qos"):
         draft.refuse("quota.by", "a limit of Slurm hangs on an account or a QoS: use by = account")
     for name in sorted({*before, *after}):
         _limits(draft, by, name, before.get(name), after.get(name))

@@ -188,5 +188,6 @@ def _rest(draft: YarnDraft) -> None:
     draft.refuse("elastic", "that is up to the application master")
     for name in ("mem_mib_per_gpu", "cpus_per_gpu", "headroom_gpus"):
         draft.refuse_beside(name, "YARN has no such setting")
+    draft.refuse_beside("limits", "user limits of YARN are factors of a queue, no counts of GPUs")
     draft.refuse_beside("mig", "yarn.io/gpu counts whole GPUs")
     draft.rest()

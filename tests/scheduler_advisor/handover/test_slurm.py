@@ -137,7 +137,7 @@ def test_every_change_of_the_search_is_handed_over_whole_or_not_at_all():
     target = target_of(
         cluster, {"SchedulerType": "sched/backfill", "PriorityType": "priority/basic"}
     )
-    found = {change.name: snippets([change.name], target) for change in CHANGES}
+    found = {change.name: snippets([change], target) for change in CHANGES}
     assert "slurm" in found["backfill_deep"]
     assert "slurm" not in found["backfill_greedy"]
     assert {"kueue", "volcano"} <= set(found["backfill_greedy"])
@@ -149,6 +149,7 @@ def test_every_change_of_the_search_is_handed_over_whole_or_not_at_all():
     assert "with - become" in memory.apply
     for made in found.values():
         json.dumps({name: [each.as_json() for each in rows] for name, rows in made.items()})
-    both = snippets(["backfill_deep", "cap_memory"], target)["slurm"]
+    known = {change.name: change for change in CHANGES}
+    both = snippets([known["backfill_deep"], known["cap_memory"]], target)["slurm"]
     assert "DefMemPerGPU" in both[0].files["slurm.conf"]
     assert "bf_max_job_test" in both[0].files["slurm.conf"]

@@ -8,6 +8,7 @@ somebody waited, or that gangs took longer for where they lay.
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from scheduler_advisor.measurements.repeats import Repeat, RepeatRun
 from scheduler_advisor.past import Past
 
 NODES, GPUS, CPUS, DAY = 8, 8, 64, 86_400
+ANY = 1 << 30
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Job:
     priority: int = 0
     name: str = ""
     work: int = 0  # seconds of service, without what its placement costs; 0: `run`
+    team: str = ""
     start: int | None = None
     held: list[int] = field(default_factory=list)
 
@@ -50,6 +53,7 @@ class Rules:
     spread: bool = False
     cap_cpus: bool = False
     near: bool = False  # gangs under one switch where one has room, small jobs where they leave it
+    limits: tuple[tuple[str, int], ...] = ()  # GPUs that a team may hold at once
     far_costs: float = 1.0  # a gang under several switches takes that many times as long
 
 
@@ -63,6 +67,7 @@ class Site:
     load: float
     mix: tuple[tuple[float, int, int, int, float], ...]  # (weight, nodes, gpus, cpus/GPU, hours)
     urgent: float = 0.0
+    teams: tuple[tuple[str, float], ...] = ()  # each with its part of the work
     repeated: bool = False  # gangs run again and again, and do the same work each time
 
 
@@ -77,6 +82,9 @@ SITES = {
                  ((14, 1, 1, 6, 4.0), (4, 1, 2, 6, 5.0), (0.9, 4, 8, 6, 3.0))),
     "topology": Site("topology", Rules(far_costs=1.8), Rules(far_costs=1.8, near=True), 0.42,
                      ((5, 2, 8, 6, 5.0), (3, 1, 8, 6, 4.0), (6, 1, 2, 6, 3.0)), repeated=True),
+    "quota": Site("quota", Rules(limits=(("bio", 20), ("chem", 24), ("ml", 20))), Rules(), 0.55,
+                  ((10, 1, 1, 6, 4.0), (4, 1, 2, 6, 5.0), (2, 1, 4, 6, 4.0)),
+                  teams=(("bio", 0.125), ("chem", 0.375), ("ml", 0.5))),
     "healthy": Site("nothing", Rules(urgent_first=True), Rules(urgent_first=True), 0.45,
                     ((10, 1, 1, 6, 3.0), (4, 1, 2, 6, 3.0), (1, 1, 4, 6, 3.0)), urgent=0.1),
 }  # fmt: skip
@@ -103,9 +111,12 @@ def arrivals(site: Site, seed: int, days: int) -> list[Job]:
         if site.repeated and nodes > 1:
             name = f"train-{rng.randrange(6)}"
             run = round(hours * (0.6 + 0.15 * int(name[-1])) * 3600 * rng.uniform(0.98, 1.02))
+        team = ""
+        if site.teams:
+            team = rng.choices([t for t, _ in site.teams], [part for _, part in site.teams])[0]
         limit = round(run * site.rules.far_costs * rng.uniform(1.1, 2.0))
         jobs.append(Job(round(at), run, limit, nodes, gpus, min(gpus * cpus, CPUS), priority, name,
-                        run))  # fmt: skip
+                        run, team))  # fmt: skip
 
 
 def play(jobs: list[Job], rules: Rules) -> list[Job]:  # noqa: C901 - one event loop, read in one go
@@ -139,10 +150,13 @@ def play(jobs: list[Job], rules: Rules) -> list[Job]:  # noqa: C901 - one event 
     return jobs
 
 
-def one_pass(queue, free, running, now, rules):
+def one_pass(queue, free, running, now, rules):  # noqa: C901 - one pass, read in one go
     """Start what may start; the rest stays in the queue."""
     started, promise = [], None
-    for job in list(queue)[:40]:
+    room = team_room(running, rules)
+    for job in [job for job in queue if job.nodes * job.gpus <= room.get(job.team, ANY)][:40]:
+        if job.nodes * job.gpus > room.get(job.team, ANY):
+            continue  # its team's limit holds it back; it holds back nobody
         nodes = choose(job, free, rules.spread, rules.near)
         if promise is not None and nodes is not None and not keeps(job, nodes, free, promise, now):
             nodes = None
@@ -153,6 +167,7 @@ def one_pass(queue, free, running, now, rules):
             job.held = nodes
             started.append(job)
             running[id(job)] = job
+            room = team_room(running, rules)
             queue.remove(job)
             job.start = now
             if len({leaf_of(node) for node in nodes}) > 1:
@@ -162,6 +177,15 @@ def one_pass(queue, free, running, now, rules):
                 break
             promise = (job, *shadow(job, free, running, now))
     return started
+
+
+def team_room(running, rules):
+    """GPUs that each limited team may still take."""
+    room = dict(rules.limits)
+    for job in running.values():
+        if job.team in room:
+            room[job.team] -= job.nodes * job.gpus
+    return room
 
 
 def leaf_of(node):
@@ -281,7 +305,8 @@ def past_of(jobs: list[Job], days: int) -> tuple[Past, Seen]:
         submit=[j.submit for j in jobs], run=[j.run for j in jobs], limit=[j.limit for j in jobs],
         gpus=[j.gpus * j.nodes for j in jobs], tasks=[j.nodes for j in jobs],
         gpus_per_task=[j.gpus for j in jobs], cpu_milli=[j.cpus * 1000 for j in jobs],
-        priority=[j.priority for j in jobs],
+        priority=[j.priority for j in jobs], team=[j.team for j in jobs],
+        account=[j.team for j in jobs],
     )  # fmt: skip
     cluster = Cluster.build(gpus=[GPUS] * NODES, cpu_milli=[CPUS * 1000] * NODES,
                             leaf=[f"leaf{leaf_of(node)}" for node in range(NODES)])  # fmt: skip
@@ -305,6 +330,22 @@ class Planted:
     urgent_waiting = staticmethod(urgent_waiting)
     past_of = staticmethod(past_of)
     repeats_of = staticmethod(repeats_of)
+
+    @staticmethod
+    def with_limits(rules: Rules, advice: str) -> Rules:
+        """The rules with the limits of teams that the name of an advice speaks of."""
+        name, *told = advice.split(" + ")[0].split(":")
+        limits = dict(rules.limits)
+        if name == "limits_wider":
+            limits = {team: min(NODES * GPUS, math.ceil(gpus * 1.5))
+                      for team, gpus in limits.items()}  # fmt: skip
+        elif name == "limit_move":
+            gpus, giver, taker = int(told[0]), told[1], told[2]
+            limits[giver] -= gpus
+            limits[taker] += gpus
+        else:
+            limits = {}
+        return replace(rules, limits=tuple(limits.items()))
 
     @staticmethod
     def with_jobs(past: Past, jobs: Jobs) -> Past:
