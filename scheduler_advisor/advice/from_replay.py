@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from scheduler_advisor.search.catalogue import Change
     from scheduler_advisor.search.search import Found
 
+LIMITS = "quota"  # `catalogue.Part`: of limits of teams
 RULE = rule("policy_change", risk=1, effort="low", needs=("scheduler",))
 _PRICE = """
 SELECT sum(price * ({all}))::DOUBLE / nullif(sum({all}), 0) AS price,
@@ -153,6 +154,7 @@ def _params(
     return {
         "changes": phrases("change", names), "how": phrases("change_how", names),
         "risks": phrases("change_risk", names),
+        "trial": Keys([f"change_trial.{'teams' if each.parts == {LIMITS} else 'partition'}"]),
         "leading": Keys([f"cause_name.{leading}"]),
         "grade": replay.grade.value, "low": measured.low, "high": measured.high,
         "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 import random
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -53,6 +54,7 @@ class Rules:
     spread: bool = False
     cap_cpus: bool = False
     near: bool = False  # gangs under one switch where one has room, small jobs where they leave it
+    fair: bool = False  # who holds less comes first
     limits: tuple[tuple[str, int], ...] = ()  # GPUs that a team may hold at once
     far_costs: float = 1.0  # a gang under several switches takes that many times as long
 
@@ -68,6 +70,7 @@ class Site:
     mix: tuple[tuple[float, int, int, int, float], ...]  # (weight, nodes, gpus, cpus/GPU, hours)
     urgent: float = 0.0
     teams: tuple[tuple[str, float], ...] = ()  # each with its part of the work
+    burst: tuple[tuple[str, ...], int, float] = ((), 0, 0.0)  # teams, 4-GPU jobs a day, their hours
     repeated: bool = False  # gangs run again and again, and do the same work each time
 
 
@@ -85,6 +88,9 @@ SITES = {
     "quota": Site("quota", Rules(limits=(("bio", 20), ("chem", 24), ("ml", 20))), Rules(), 0.55,
                   ((10, 1, 1, 6, 4.0), (4, 1, 2, 6, 5.0), (2, 1, 4, 6, 4.0)),
                   teams=(("bio", 0.125), ("chem", 0.375), ("ml", 0.5))),
+    "starve": Site("nothing", Rules(), Rules(fair=True), 0.03,
+                   ((10, 1, 1, 6, 0.2), (4, 1, 2, 6, 0.2)), teams=(("note", 1.0),),
+                   burst=(("sweep", "train"), 48, 4.0)),
     "healthy": Site("nothing", Rules(urgent_first=True), Rules(urgent_first=True), 0.45,
                     ((10, 1, 1, 6, 3.0), (4, 1, 2, 6, 3.0), (1, 1, 4, 6, 3.0)), urgent=0.1),
 }  # fmt: skip
@@ -101,7 +107,7 @@ def arrivals(site: Site, seed: int, days: int) -> list[Job]:
         busy = 1.3 if 8 <= at / 3600 % 24 < 20 else 0.7
         at += rng.expovariate(rate * busy) * 3600
         if at >= days * DAY:
-            return jobs
+            return sorted([*jobs, *bursts(site, rng, days)], key=lambda job: job.submit)
         _, nodes, gpus, cpus, hours = rng.choices(site.mix, weights)[0]
         run = max(60, round(min(hours * rng.lognormvariate(0, 0.5), 24) * 3600))
         priority = 0
@@ -117,6 +123,25 @@ def arrivals(site: Site, seed: int, days: int) -> list[Job]:
         limit = round(run * site.rules.far_costs * rng.uniform(1.1, 2.0))
         jobs.append(Job(round(at), run, limit, nodes, gpus, min(gpus * cpus, CPUS), priority, name,
                         run, team))  # fmt: skip
+
+
+def bursts(site: Site, rng: random.Random, days: int) -> list[Job]:
+    """Sweeps of some teams, all of them at nine in the morning."""
+    teams, count, hours = site.burst
+    runs = [max(60, round(hours * rng.lognormvariate(0, 0.3) * 3600)) for _ in range(count * days)]
+    return [
+        Job(
+            place // count * DAY + 9 * 3600,
+            run,
+            round(run * 1.5),
+            1,
+            4,
+            24,
+            work=run,
+            team=teams[place % len(teams)],
+        )
+        for place, run in enumerate(runs)
+    ]
 
 
 def play(jobs: list[Job], rules: Rules) -> list[Job]:  # noqa: C901 - one event loop, read in one go
@@ -143,6 +168,11 @@ def play(jobs: list[Job], rules: Rules) -> list[Job]:  # noqa: C901 - one event 
             place += 1
         if rules.urgent_first:
             queue.sort(key=lambda job: (-job.priority, job.submit))
+        if rules.fair:
+            held = Counter({job.team: 0 for job in queue})
+            for job in running.values():
+                held[job.team] += job.nodes * job.gpus
+            queue.sort(key=lambda job: (held[job.team], job.submit))
         for job in one_pass(queue, free, running, now, rules):
             job.start = now
             heapq.heappush(ends, (now + job.run, id(job)))
@@ -269,6 +299,12 @@ def urgent_waiting(jobs: list[Job], days: int) -> float:
     return sum(min(j.start, days * DAY) - j.submit for j in urgent) / 3600 / days * 7
 
 
+def team_waiting(jobs: list[Job], days: int, team: str) -> float:
+    """Hours that a team's jobs waited, a week."""
+    own = [job for job in jobs if job.team == team]
+    return sum(min(j.start, days * DAY) - j.submit for j in own) / 3600 / days * 7
+
+
 def wide(jobs: list[Job]) -> float:
     """Share of held GPU time that gangs took longer for where they lay."""
     held = sum(job.nodes * job.gpus * job.run for job in jobs)
@@ -328,6 +364,7 @@ class Planted:
     play = staticmethod(play)
     lost = staticmethod(lost)
     urgent_waiting = staticmethod(urgent_waiting)
+    team_waiting = staticmethod(team_waiting)
     past_of = staticmethod(past_of)
     repeats_of = staticmethod(repeats_of)
 

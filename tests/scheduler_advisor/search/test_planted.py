@@ -88,6 +88,22 @@ def test_urgent_work_behind_long_jobs_is_let_ahead(planted):
     assert measured(planted, site, 3, urgent=True) > 0
 
 
+def test_a_team_behind_the_sweeps_of_others_waits_less(planted):
+    site = planted.sites["starve"]
+    _, _, found = advised(planted, site, 3)
+    best = found.best[0]
+    assert best.gain == "team"
+    assert {change.name.partition(":")[0] for change in best.changes} & {
+        "order_fair_share", "guarantee_kept", "guarantee_reclaim", "cap_team",
+    }  # fmt: skip
+    tried = {each.name.partition(":")[0] for each in found.tried}
+    assert {"guarantee_kept", "cap_team"} <= tried
+    jobs = planted.arrivals(site, 10_003, DAYS)
+    before, after = (planted.team_waiting(planted.play(jobs, rules), DAYS, "note")
+                     for rules in (site.rules, site.fixed))  # fmt: skip
+    assert before - after > best.team_hours.low / 3
+
+
 def test_a_healthy_cluster_gets_no_advice(planted):
     site = planted.sites["healthy"]
     for seed in range(3):
