@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,8 +60,9 @@ def hit(past: Past, trial: Trial) -> list[StoppedJob]:
         preemptible=np.ones(len(past.jobs), np.int64),
         checkpoint_every=np.where(able, past.jobs.checkpoint_every, 0),
     )
-    jobs, cluster = altered(jobs, past.cluster, trial.world)
-    outcome = simulate(jobs, cluster, trial.policy)
+    made = altered(replace(past, jobs=jobs), trial.world)
+    jobs = made.jobs
+    outcome = simulate(jobs, made.cluster, trial.policy)
     lost = (outcome.lost_s + outcome.overhead_s) * gpus_held(jobs) / 3600
     own = np.flatnonzero((outcome.preemptions > 0) & ~able & past.judged)
     own = own[np.argsort(-lost[own], kind="stable")]

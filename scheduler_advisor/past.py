@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_advisor.checkpoints import Checkpoints, as_asked
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.readers.jobs import JobsRead
@@ -24,9 +25,10 @@ class Past:
     ``wait_s``: each job's real wait, None where the history has no starts (then nothing can be
     graded). Jobs that ran when the window began are replayed from their real start, jobs that
     waited then wait until it begins (see `readers.standing`); neither are judged. ``ran_s``: how
-    long each really ran, where ``jobs.run`` is how long it would on the best placement; None: the
-    same. ``origin_s``: second 0 in Unix time. ``by_limit``: jobs that the scheduler said a limit of
-    an account or QoS held back; None: it was not asked.
+    long each really ran, where ``jobs.run`` is how long it would on the best placement, or without
+    the time to write checkpoints; None: the same. ``origin_s``: second 0 in Unix time.
+    ``by_limit``: jobs that the scheduler said a limit of an account or QoS held back; None: it was
+    not asked. ``checkpoints``: how each job writes them, what stopped it; None where none shows it.
     """
 
     jobs: Jobs
@@ -39,6 +41,7 @@ class Past:
     remarks: tuple[str, ...] = field(default=())
     ran_s: Ints | None = None
     by_limit: NDArray[np.bool_] | None = None
+    checkpoints: Checkpoints | None = None
 
     @property
     def judged(self) -> NDArray[np.bool_]:
@@ -94,4 +97,8 @@ def past_of(
     if wait is not None:
         wait = np.maximum(wait, 0).astype(np.int64)
         jobs, wait = as_it_stood(jobs, wait, first)
-    return Past(jobs, cluster, wait, first, last, origin_s, name, tuple(read.remarks))
+    known = read.checkpoints
+    known = as_asked(jobs) if known is None else known.of(jobs.job_id)
+    ran = None if known is None else np.where(known.known, known.held, jobs.run)
+    return Past(jobs, cluster, wait, first, last, origin_s, name, tuple(read.remarks),
+                ran_s=ran, checkpoints=known)  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduler_advisor.calibration.calibrate import Calibration
 from scheduler_advisor.calibration.calibrate import calibrate as calibrated
-from scheduler_advisor.calibration.in_force import caps_of, stored_settings
+from scheduler_advisor.calibration.in_force import caps_of, preempts, stored_settings
 from scheduler_advisor.calibration.network import Network, network_of
 from scheduler_advisor.diagnosis.aims import aims
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
@@ -115,8 +115,11 @@ def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
     """Step 1: jobs, nodes, placements and settings; too little of them is a result of its own."""
     if window.duration_s < LEAST_DAYS * 86_400:
         return _withheld(cluster, "short_window", days=window.duration_s / 86_400)
+    settings = stored_settings(store, cluster, window.until)
     try:
-        history = read_history(store, cluster, window.since, window.until)
+        history = read_history(
+            store, cluster, window.since, window.until, preempts=preempts(settings)
+        )
     except ReaderError as error:
         return _withheld(cluster, "no_history", error=str(error))
     past = past_of(
@@ -144,7 +147,6 @@ def load(store: Store, window: Window, cluster: str) -> Loaded | Replayed:
         repeats = varying_repeats(work, window, cluster)
     topology = _topology_ratio(repeats, past)
     seen = read_seen(store, cluster, span, past.jobs, past.cluster, topology)
-    settings = stored_settings(store, cluster, window.until)
     return Loaded(past, seen, settings, network_of(past, seen, repeats))
 
 

@@ -94,6 +94,7 @@ class FromReplay:
     ``bounds``: where it stops paying. ``handover``: snippets by scheduler. ``not_resumable``: of a
     change that stops jobs, whom it would have hit without the evidence that they resume.
     ``teams``: of a change of their limits, those whose waits move most.
+    ``wins_lost``: part of it is work that stops no longer take.
     """
 
     grade: str
@@ -112,6 +113,7 @@ class FromReplay:
     not_resumable: NotResumable | None = None
     classes: tuple[ClassShift, ...] = ()
     teams: tuple[ClassShift, ...] = ()
+    wins_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.checkpoints_told import (
+    checkpoint_assumptions,
+    intervals,
+    intervals_said,
+    leans_on_stops,
+    mostly_lost,
+    touches_checkpoints,
+)
 from scheduler_advisor.advice.draft import (
     Assumption,
     Draft,
@@ -20,6 +28,7 @@ from scheduler_advisor.advice.draft import (
 )
 from scheduler_advisor.advice.fewer_nodes import RULE as FEWER_NODES
 from scheduler_advisor.advice.fewer_nodes import fewer_nodes
+from scheduler_advisor.advice.handed import commands_of, handed_over
 from scheduler_advisor.advice.replay_told import (
     bound_json,
     bounds_said,
@@ -36,12 +45,10 @@ from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Unit, modelled
 
 if TYPE_CHECKING:
-    from scheduler_advisor.engine.policy import Policy
     from scheduler_advisor.followup.shift import Withdrawn
-    from scheduler_advisor.handover.snippet import Target
+    from scheduler_advisor.handover.checkpoints import Interval
     from scheduler_advisor.replayed import Replayed
     from scheduler_advisor.search.candidate import Candidate
-    from scheduler_advisor.search.catalogue import Change
     from scheduler_advisor.search.search import Found
 
 LIMITS = "quota"  # `catalogue.Part`: of limits of teams
@@ -114,14 +121,14 @@ def _rule(each: Candidate) -> Rule:
 def _draft(
     site: Site, replay: Replayed, found: Found, each: Candidate, price: tuple[float | None, float]
 ) -> Draft:
-    names = [change.name for change in each.changes]
     assert replay.target is not None
-    handover = handed_over(each.changes, replay.target, found.policy)
+    rows = intervals(found, each)
+    handover = handed_over(each.changes, replay.target, found.policy, rows)
     own = replayed_saving(replay, found, each, price[0], handover)
     return Draft(
         kind=RULE.kind, cluster=replay.cluster, subject=each.name, owner=Owner(),
-        duty=Duty.PLATFORM, variant=each.gain.value,
-        params=_params(replay, found, each, names, own, price[0]),
+        duty=Duty.PLATFORM, variant="lost" if mostly_lost(each) else each.gain.value,
+        params=_params(replay, found, each, rows, price[0]),
         parts=_parts(found, each, price), current=[],
         figures=(
             modelled("replay_blocked", float(found.today.blocked.sum()), Unit.GPU_HOURS),
@@ -131,7 +138,7 @@ def _draft(
         ),
         examples=_examples(found, each), samples=int(found.bench.past.judged.sum()),
         assumptions=_assumptions(replay, found, each), replay=own,
-        alternatives=(), commands=_commands(handover),
+        alternatives=(), commands=commands_of(handover),
     )  # fmt: skip
 
 
@@ -139,11 +146,11 @@ def _params(
     replay: Replayed,
     found: Found,
     each: Candidate,
-    names: Sequence[str],
-    own: FromReplay,
+    rows: Sequence[Interval],
     price: float | None,
 ) -> Mapping[str, Any]:
     today, found_ = found.today, each.found
+    names = [change.name for change in each.changes]
     before, after = {"urgent": (today.urgent_p95_s, found_.urgent_p95_s),
                      "big": (today.big_p95_s, found_.big_p95_s),
                      "team": (today.starved_p95_s, found_.starved_p95_s)}.get(
@@ -152,12 +159,14 @@ def _params(
     leading = replay.diagnosis.leading.value if replay.diagnosis else "nothing"
     measured = each.measured
     return {
-        "changes": phrases("change", names), "how": phrases("change_how", names),
+        "changes": phrases("change", names),
+        "how": Phrases([*phrases("change_how", names), *intervals_said(rows)]),
         "risks": phrases("change_risk", names),
         "trial": Keys([f"change_trial.{'teams' if each.parts == {LIMITS} else 'partition'}"]),
         "leading": Keys([f"cause_name.{leading}"]),
         "grade": replay.grade.value, "low": measured.low, "high": measured.high,
         "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),
+        "lost_before": float(found.today.lost.sum()), "lost_after": float(each.found.lost.sum()),
         "worth": worth_said(found, price),
         "bounds": bounds_said(found.bounds.get(each.name, ())),
         "wait_before": duration_text(before), "wait_after": duration_text(after),
@@ -187,30 +196,8 @@ def replayed_saving(
         blast_gpus=(today.blast_gpus, after.blast_gpus), worth_nodes=found.worth.nodes,
         measure=each.gain.value, measured=(measured.point, measured.low, measured.high),
         not_resumable=next((u for u in replay.not_resumable if u.change == each.name), None),
+        wins_lost=touches_checkpoints(each),
     )  # fmt: skip
-
-
-def handed_over(changes: Sequence[Change], target: Target, today: Policy) -> dict[str, Any]:
-    """Snippets of all the changes, by scheduler. ``today``: what they start from."""
-    from scheduler_advisor.handover.handover import snippets
-
-    return {
-        scheduler: [snippet.as_json() for snippet in made]
-        for scheduler, made in snippets(changes, target, today).items()
-    }
-
-
-def _commands(handover: Mapping[str, Any]) -> dict[str, str]:
-    """The Slurm ones stand in the report; the others in its JSON."""
-    made = handover.get("slurm", [])
-    if not made:
-        return {}
-    texts = [text for each in made for text in each["files"].values() if text]
-    return {
-        "apply": "".join(texts) + "\n".join(dict.fromkeys(each["apply"] for each in made)),
-        "verify": "\n".join(each["verify"] for each in made),
-        "rollback": "\n".join(dict.fromkeys(each["rollback"] for each in made)),
-    }
 
 
 def _parts(found: Found, each: Candidate, price: tuple[float | None, float]) -> list[Part]:
@@ -252,4 +239,7 @@ def _assumptions(replay: Replayed, found: Found, each: Candidate) -> tuple[Assum
         assumed.append(Assumption("owners_return", "", True))
     assumed += [Assumption("replay_remark", text, True) for text in calibration.in_force.remarks]
     assumed.append(Assumption("same_arrivals", "", True))
+    if leans_on_stops(each):
+        past = found.bench.past
+        assumed += checkpoint_assumptions(past.checkpoints, past.gpus_held.tolist())
     return tuple(assumed)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scheduler_advisor.advice.draft import ClassShift, Phrase, Phrases
+from scheduler_advisor.durations import duration_text
 
 if TYPE_CHECKING:
     from scheduler_advisor.search.boundary import Boundary
@@ -37,7 +38,10 @@ def _bound(bound: Boundary) -> Phrase:
         ends = "between"
     numbers = {"low": bound.values[0] if low is None else low,
                "high": bound.values[-1] if high is None else high}  # fmt: skip
-    return Phrase(f"bound.{bound.assumption}_{ends}", numbers)
+    if bound.unit_s is None:
+        return Phrase(f"bound.{bound.assumption}_{ends}", numbers)
+    told = {name: duration_text(value * bound.unit_s) for name, value in numbers.items()}
+    return Phrase(f"bound.takes_{ends}", {**told, "now": duration_text(bound.unit_s)})
 
 
 def worth_said(found: Found, price: float | None) -> Phrases:
@@ -98,7 +102,7 @@ def bound_json(bound: Boundary) -> dict[str, Any]:
     return {
         "assumption": bound.assumption, "values": list(bound.values),
         "gains": [round(gain, 2) for gain in bound.gains], "pays_above": bound.above,
-        "pays_below": bound.below,
+        "pays_below": bound.below, "unit_s": bound.unit_s,
     }  # fmt: skip
 
 

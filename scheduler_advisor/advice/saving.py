@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -79,20 +79,28 @@ def with_joint_claims(drafts: Sequence[Draft]) -> list[Draft]:
     """Free time that a replayed change wins back is one claim with what rules say about it.
 
     A rule's advice about free GPUs (fragmentation, gangs) and a replayed change of policy win back
-    the same hours: where both stand, they are counted once, at the larger.
+    the same hours: where both stand, they are counted once, at the larger. So do a rule's advice
+    about checkpoints and a replayed change of theirs.
     """
     replayed = {draft.cluster for draft in drafts if draft.replay is not None}
+    lost = {
+        draft.cluster for draft in drafts if draft.replay is not None and draft.replay.wins_lost
+    }
     return [
         draft
         if draft.cluster not in replayed or draft.replay is not None
-        else replace(draft, parts=[_claimed(part, draft.cluster) for part in draft.parts])
+        else replace(draft, parts=[_claimed(part, draft, lost) for part in draft.parts])
         for draft in drafts
     ]
 
 
-def _claimed(part: Part, cluster: str | None) -> Part:
-    if part.claim.startswith(f"free:{cluster}/"):
-        return replace(part, claim=f"policy:{cluster}")
+ABOUT_STOPS = ("lost_work", "checkpoint_interval")
+
+
+def _claimed(part: Part, draft: Draft, lost: Collection[str | None]) -> Part:
+    stops = draft.kind in ABOUT_STOPS and draft.cluster in lost
+    if stops or part.claim.startswith(f"free:{draft.cluster}/"):
+        return replace(part, claim=f"policy:{draft.cluster}")
     return part
 
 

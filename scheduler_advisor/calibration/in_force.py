@@ -165,9 +165,14 @@ def _placement(settings: Mapping[str, str], values: dict[str, object]) -> None:
     # cons_tres, which takes the fewest and fullest nodes that hold the job.
 
 
-def _preemption(settings: Mapping[str, str], values: dict[str, object]) -> None:
+def preempts(settings: Mapping[str, str]) -> bool:
+    """Whether the scheduler stops jobs for others."""
     kind = settings.get("PreemptType", "preempt/none").removeprefix("preempt/")
-    values["preemption"] = "none" if kind in ("none", "(null)") else "priority"
+    return kind not in ("none", "(null)")
+
+
+def _preemption(settings: Mapping[str, str], values: dict[str, object]) -> None:
+    values["preemption"] = "priority" if preempts(settings) else "none"
 
 
 def with_rules(

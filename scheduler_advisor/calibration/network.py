@@ -180,7 +180,11 @@ def _network(
     changed = jobs.changed(run=run, comm_milli=milli)
     assumed = int((gang & ~own).sum()) - len(steady)
     return Network(
-        replace(past, jobs=changed, ran_s=jobs.run), part, usual, int(own.sum()), max(assumed, 0)
+        replace(past, jobs=changed, ran_s=jobs.run if past.ran_s is None else past.ran_s),
+        part,
+        usual,
+        int(own.sum()),
+        max(assumed, 0),
     )
 
 

@@ -64,7 +64,7 @@ class _State:
         jobs, cluster = past.jobs, past.cluster
         self._past, self._seen, self._caps = past, seen, caps
         self._start = past.real_start
-        self._end = self._start + jobs.run
+        self._end = past.real_end
         self._gpus = past.gpus_held
         most = max(int(cluster.gpus.max(initial=1)), 1)
         open_shape = (jobs.tasks == 0) & (jobs.gpus > 0)

@@ -94,8 +94,8 @@ def observed_days(past: Past) -> Days:
     edges = np.arange(past.since, past.until + 1, DAY_S, dtype=float)
     gpus, start = past.gpus_held, past.real_start
     asked = [(past.jobs.eligible, gpus), (start, -gpus)]
-    blocked = blocked_between(past.cluster, asked, (start, start + past.jobs.run, gpus), edges)
-    work = gpus * past.jobs.run / 3600
+    blocked = blocked_between(past.cluster, asked, (start, past.real_end, gpus), edges)
+    work = gpus * (past.real_end - start) / 3600
     return Days(blocked, np.histogram(past.jobs.submit, bins=edges, weights=work)[0])
 
 

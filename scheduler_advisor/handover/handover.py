@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from scheduler_advisor.checkpoints import Writing
 from scheduler_advisor.engine.cluster import UNLIMITED, Cluster
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.limits import Limit
 from scheduler_advisor.engine.parts.mig import profiles_of
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.handover.change import Change, keys_of
+from scheduler_advisor.handover.checkpoints import Interval, checkpoint_snippets
 from scheduler_advisor.handover.make import of_change
 from scheduler_advisor.handover.site import Beside, Node, Site
 from scheduler_advisor.handover.snippet import Snippet, Target
@@ -54,10 +56,24 @@ def target_of(cluster: Cluster, settings: Mapping[str, str]) -> Target:
 
 
 def snippets(
-    changes: Sequence[Tried], target: Target, today: Policy = PLAIN
+    changes: Sequence[Tried],
+    target: Target,
+    today: Policy = PLAIN,
+    intervals: Sequence[Interval] = (),
 ) -> dict[str, list[Snippet]]:
     """By scheduler, those that express every one of the changes. ``today``: its limits of teams are
-    what changes of limits start from."""
+    what changes of limits start from. ``intervals``: of checkpoints, where they change."""
+    rest = [each for each in changes if each.keys or not each.writing]
+    found = _of_policy(rest, target, today) if rest else {each.value: [] for each in Scheduler}
+    writing = [each for each in changes if each.writing]
+    if not writing:
+        return found
+    told = writing[0].writing is Writing.ON_STOP
+    own = checkpoint_snippets(writing[0].name, intervals, told=told)
+    return {scheduler: [*made, own[scheduler]] for scheduler, made in found.items()}
+
+
+def _of_policy(changes: Sequence[Tried], target: Target, today: Policy) -> dict[str, list[Snippet]]:
     change, beside = _meant(changes, target, today)
     if change is None:
         return {}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from collector.traces.formats import read_trace
 from collector.traces.trace import Trace
+from scheduler_advisor.checkpoints import Checkpoints
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.readers.communication import Measured
 from scheduler_advisor.readers.errors import ReaderError
@@ -61,6 +62,8 @@ class JobsRead:
     """Wait of each job in the past, by job; None where the trace has no starts."""
     communication: Measured | None = None
     """What is known of the gangs' communication, where it was asked for."""
+    checkpoints: Checkpoints | None = None
+    """How the jobs write checkpoints and what stopped them, by job; None where nothing shows it."""
 
     def lines(self) -> list[str]:
         """Rows kept and dropped, for people."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scheduler_advisor.diagnosis.seen import Seen
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.readers.checkpoints import RESUMES
 
 
 class Facts(Protocol):
@@ -43,14 +44,6 @@ SELECT sum(h.allocated_idle)::DOUBLE / nullif(sum(h.used + h.lost + h.allocated_
   sum(h.used + h.lost + h.allocated_idle)::DOUBLE / 3.6e9 AS measured
 FROM ledger_hour h JOIN ledger_pool p ON p.pool_key = h.pool_key
 WHERE p.cluster = $1 AND h.hour >= $2 AND h.hour < $3
-"""
-# One row = one job that went on after a stop: a requeued one that ended well, or one with marks.
-_RESUMES = """
-SELECT job_id FROM job_run WHERE cluster = $1
-GROUP BY job_id HAVING count(start_at) > 1 AND bool_or(state = 'COMPLETED')
-UNION
-SELECT DISTINCT job_id FROM event WHERE cluster = $1 AND job_id IS NOT NULL
-AND kind IN ('checkpoint_end', 'restore_end')
 """
 # One row = one job whose last reason to wait, beside priority and resources, was a limit of its
 # account, user or QoS on what they hold at once; limits of a single job are none.
@@ -94,7 +87,7 @@ def read_seen(
 
 def resumable(facts: Facts, cluster: str, jobs: Jobs) -> NDArray[np.bool_]:
     """Jobs with evidence that they go on after a stop instead of starting over."""
-    named = {row["job_id"] for row in facts.rows(_RESUMES, [cluster])}
+    named = {row["job_id"] for row in facts.rows(RESUMES, [cluster])}
     return np.array([str(name) in named for name in jobs.job_id], bool)
 
 

@@ -17,6 +17,7 @@ from scheduler_advisor.engine.limits import Outage, OutageKind, Partition
 from scheduler_advisor.engine.parts.allreduce import comm_of
 from scheduler_advisor.engine.parts.places import by_network
 from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.readers.checkpoints import read_checkpoints, resumed
 from scheduler_advisor.readers.communication import Measured, read_communication
 from scheduler_advisor.readers.errors import ReaderError
 from scheduler_advisor.readers.jobs import JobsRead
@@ -30,6 +31,9 @@ class Facts(Protocol):
 
     def query(self, sql: str, params: tuple[object, ...] = ()) -> pa.Table:
         """Rows as Arrow, times as UTC without a zone."""
+
+    def rows(self, sql: str, params: Any = ()) -> list[dict[str, Any]]:
+        """Rows as dicts, times aware."""
 
 
 # One row = one job whose last run overlaps the window, with the shape of what that run held.
@@ -104,15 +108,23 @@ class History:
 
 
 def read_history(
-    facts: Facts, cluster: str, since: datetime, until: datetime, network: Policy | None = None
+    facts: Facts,
+    cluster: str,
+    since: datetime,
+    until: datetime,
+    network: Policy | None = None,
+    *,
+    preempts: bool = False,
 ) -> History:
     """What ran in ``[since, until)`` on ``cluster``, as jobs, on the nodes as they were at the end.
 
     Jobs that ran already when the window began come with it, from their real start and on their
     nodes; jobs that waited then wait until it begins. An open run counts until it was last known.
-    Nodes that were down or drained are so in the replay too. With ``network``, a policy in which
-    the network matters, gangs have the communication fractions that the store shows, and the run
-    times that they would have had where they lie best.
+    Nodes that were down or drained are so in the replay too. A job whose checkpoints are known and
+    that went on after a stop counts with all of its runs; stops that come again in the replay
+    (failed nodes; preemption with ``preempts``, where priorities differ) cost there what they cost.
+    With ``network``, a policy in which the network matters, gangs have the communication fractions
+    that the store shows, and the run times that they would have had where they lie best.
     Raises ReaderError where the store holds no jobs or no nodes for it.
     """
     params = (cluster, cluster, cluster, until, until, since)
@@ -125,7 +137,12 @@ def read_history(
     origin = int(min(pc.min(table.column("submit")).as_py(), since.timestamp()))
     fleet = _cluster(facts, cluster, since, until, origin)
     stood = facts.query(_STOOD, (cluster, since))
-    read = _as_it_stood(_jobs(table, origin), stood, int(since.timestamp()) - origin)
+    read = _jobs(table, origin)
+    preempts = preempts and int(np.ptp(read.jobs.priority)) > 0
+    known = read_checkpoints(facts, cluster, (since, until), (fleet.outages, origin),
+                             preempts=preempts)  # fmt: skip
+    read = resumed(read, known, origin)
+    read = _as_it_stood(read, stood, int(since.timestamp()) - origin)
     if network is not None and by_network(network):
         read = _communicating(read, read_communication(facts, cluster, until, fleet, network),
                               network)  # fmt: skip
@@ -137,7 +154,10 @@ def _as_it_stood(read: JobsRead, stood: pa.Table, since: int) -> JobsRead:
     waits = np.maximum(read.observed_wait_s, 0)
     jobs, waits = as_it_stood(read.jobs, waits, since)
     held = list(zip(*(stood.column(at).to_pylist() for at in range(3)), strict=True))
-    return replace(read, jobs=on_their_nodes(jobs, since, held), observed_wait_s=waits)
+    jobs = on_their_nodes(jobs, since, held)
+    known = read.checkpoints
+    return replace(read, jobs=jobs, observed_wait_s=waits,
+                   checkpoints=known.of(jobs.job_id) if known is not None else None)  # fmt: skip
 
 
 def _communicating(read: JobsRead, known: Measured, network: Policy) -> JobsRead:

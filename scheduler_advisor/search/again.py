@@ -78,9 +78,9 @@ def draws_of(each: Candidate) -> int:
 def run_drawn(bench: Bench, item: Drawn) -> Effects:
     """Replay one draw; runs in whatever process it is sent to."""
     past, order = drawn(bench.past, item.draw, item.kinds)
-    jobs, cluster = altered(past.jobs, past.cluster, item.trial.world)
-    past = replace(past, jobs=jobs, cluster=cluster)
-    return effects(past, simulate(jobs, cluster, item.trial.policy), bench.groups.take(order))
+    past = altered(past, item.trial.world)
+    outcome = simulate(past.jobs, past.cluster, item.trial.policy)
+    return effects(past, outcome, bench.groups.take(order))
 
 
 def drawn(past: Past, draw: int, kinds: int) -> tuple[Past, NDArray[np.intp]]:
@@ -102,7 +102,10 @@ def drawn(past: Past, draw: int, kinds: int) -> tuple[Past, NDArray[np.intp]]:
     taken = replace(taken, submit=taken.submit + shift, eligible=taken.eligible + shift)
     by_time = np.argsort(taken.submit, kind="stable")
     until = past.since + days * DAY_S
-    return replace(past, jobs=taken.take(by_time), wait_s=None, until=until), order[by_time]
+    order, known = order[by_time], past.checkpoints
+    known = known.take(order) if known is not None else None
+    made = replace(past, jobs=taken.take(by_time), wait_s=None, until=until, checkpoints=known)
+    return made, order
 
 
 def _spread(

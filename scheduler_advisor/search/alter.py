@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scheduler_advisor.caps import leaves_of
+from scheduler_advisor.checkpoints import Writing, as_asked
 from scheduler_advisor.engine.cluster import UNLIMITED, Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit
 from scheduler_advisor.engine.live.settings import QuotaPart
+from scheduler_advisor.past import Past
 from scheduler_advisor.search.catalogue import Alter
 
 
@@ -20,9 +22,9 @@ class World:
 
     ``load``: the arrivals come that many times as fast. ``estimate``: limits are that many times
     the run time (0: as they were). ``checkpoint``: checkpoints and restores cost that many times
-    as much. ``nodes``: that many more, or fewer. ``limits``: of the cluster instead of its own.
-    ``returns``: jobs of the queues ``owners`` (named by the columns ``owners_by``) run that many
-    times as long: teams that lend come back.
+    as much. ``nodes``: that many more, or fewer. ``writing``: how checkpoints are written.
+    ``limits``: of the cluster instead of its own. ``returns``: jobs of the queues ``owners`` (named
+    by the columns ``owners_by``) run that many times as long: teams that lend come back.
     """
 
     alter: Alter = Alter.NOTHING
@@ -30,6 +32,7 @@ class World:
     load: float = 1.0
     estimate: float = 0.0
     checkpoint: float = 1.0
+    writing: Writing = Writing.AS_IT_IS
     limits: tuple[Limit, ...] | None = None
     returns: float = 1.0
     owners: tuple[str, ...] = ()
@@ -39,8 +42,13 @@ class World:
 SAME = World()
 
 
-def altered(jobs: Jobs, cluster: Cluster, world: World) -> tuple[Jobs, Cluster]:
-    """The jobs and the cluster of that world; the order of the jobs stays as it is."""
+def altered(past: Past, world: World) -> Past:
+    """The past in that world; the order of the jobs stays as it is."""
+    jobs, cluster, known = past.jobs, past.cluster, past.checkpoints
+    if world.writing is not Writing.AS_IT_IS or world.checkpoint != 1.0:
+        known = known or as_asked(jobs)
+        if known is not None:
+            jobs, known = known.rewritten(jobs, world.writing, world.checkpoint)
     if world.alter is not Alter.NOTHING:
         jobs = capped(jobs, cluster, world.alter)
     if columns := _columns(jobs, world):
@@ -51,7 +59,7 @@ def altered(jobs: Jobs, cluster: Cluster, world: World) -> tuple[Jobs, Cluster]:
         cluster = replace(cluster, limits=world.limits)
     if world.nodes:
         cluster = cluster.with_nodes(world.nodes)
-    return jobs, cluster
+    return replace(past, jobs=jobs, cluster=cluster, checkpoints=known)
 
 
 def _columns(jobs: Jobs, world: World) -> dict[str, object]:
@@ -64,9 +72,6 @@ def _columns(jobs: Jobs, world: World) -> dict[str, object]:
             columns[name] = first + after.astype(np.int64)
     if world.estimate:
         columns["limit"] = np.ceil(jobs.run * world.estimate).astype(np.int64)
-    if world.checkpoint != 1.0:
-        for name in ("checkpoint_cost", "restore_cost"):
-            columns[name] = np.rint(getattr(jobs, name) * world.checkpoint).astype(np.int64)
     return columns
 
 

@@ -86,9 +86,8 @@ def _starved(past: Past) -> NDArray[np.bool_]:
 
 def run_trial(bench: Bench, trial: Trial) -> Effects:
     """Replay and measure; runs in whatever process it is sent to."""
-    jobs, cluster = altered(bench.past.jobs, bench.past.cluster, trial.world)
-    past = replace(bench.past, jobs=jobs, cluster=cluster, wait_s=None)
-    return effects(past, simulate(jobs, cluster, trial.policy), bench.groups)
+    past = replace(altered(bench.past, trial.world), wait_s=None)
+    return effects(past, simulate(past.jobs, past.cluster, trial.policy), bench.groups)
 
 
 def attempt(bench: Bench, trial: Trial) -> Effects | Refused:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from scheduler_advisor.caps import leaves_of, paths_of
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.past import Past
 from scheduler_advisor.search.alter import World
 from scheduler_advisor.search.bench import Bench, Trial, run_trial
 from scheduler_advisor.search.candidate import Candidate, Gain, harmed
@@ -16,8 +19,9 @@ from scheduler_advisor.workers import Workers, never
 
 LOADS = (0.5, 0.7, 0.85, 1.15, 1.3)
 ESTIMATES = (1.0, 2.0, 5.0, 20.0)
-CHECKPOINTS = (0.25, 4.0, 16.0)
+CHECKPOINTS = (0.25, 2.0, 4.0, 8.0, 16.0)
 RETURNS = (0.5, 1.5, 2.0, 3.0)  # times as much as the teams that lend hold today
+BY_COST = {Part.PREEMPTION, Part.CHECKPOINT, Part.DEFRAGMENTATION}  # lean on what a stop costs
 KEEPS = 0.1  # a gain below a tenth of the one promised is gone
 
 
@@ -26,7 +30,8 @@ class Boundary:
     """The gain per week at each value of an assumption, and where it is gone.
 
     ``below``/``above``: it pays between these; None = as far as was tried. The value of today is 1
-    for load and checkpoint cost (a factor), the history's own limits for estimates.
+    for load and checkpoint cost (a factor), the history's own limits for estimates. ``unit_s``: the
+    seconds that 1 stands for, where they are known: what a checkpoint takes today.
     """
 
     assumption: str
@@ -34,6 +39,7 @@ class Boundary:
     gains: tuple[float, ...]
     above: float | None
     below: float | None
+    unit_s: float | None = None
 
     @property
     def bounded(self) -> bool:
@@ -60,19 +66,36 @@ def boundaries(
     for done, (trial, effects) in enumerate(work, 1):
         trials[trial] = effects
         progress(done)
-    return {c.name: tuple(_boundary(c, plan, trials) for plan in plans[c.name]) for c in chosen}
+    takes = _checkpoint_s(bench.past)
+    return {
+        c.name: tuple(
+            replace(_boundary(c, plan, trials), unit_s=takes if plan[0] == "checkpoint" else None)
+            for plan in plans[c.name]
+        )
+        for c in chosen
+    }
+
+
+def _checkpoint_s(past: Past) -> float | None:
+    """What a checkpoint takes, mean over those that are written; None where none is known."""
+    known = past.checkpoints
+    if known is None or not known.known.any():
+        return None
+    own = known.known
+    return float(np.average(known.cost[own], weights=known.held[own] / known.every[own]))
 
 
 def _in(trial: Trial, world: World) -> Trial:
     own = trial.world
-    return Trial(trial.policy, replace(world, alter=own.alter, nodes=own.nodes, limits=own.limits))
+    kept = {name: getattr(own, name) for name in ("alter", "nodes", "limits", "writing")}
+    return Trial(trial.policy, replace(world, **kept))
 
 
 def _assumptions(found: Candidate, jobs: Jobs) -> list[tuple[str, tuple[World, ...]]]:
     plans = [("load", tuple(World(load=load) for load in LOADS))]
     if Part.BACKFILL in found.parts or Part.ORDER in found.parts:
         plans.append(("estimate", tuple(World(estimate=each) for each in ESTIMATES)))
-    if Part.PREEMPTION in found.parts:
+    if BY_COST & found.parts:
         plans.append(("checkpoint", tuple(World(checkpoint=each) for each in CHECKPOINTS)))
     if owners := {name for change in found.changes for name in change.owners}:
         quota = found.before.policy.quota

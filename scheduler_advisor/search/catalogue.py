@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 
+from scheduler_advisor.checkpoints import Writing
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.jobs import Jobs
@@ -35,6 +36,7 @@ class Part(StrEnum):
     DEFRAGMENTATION = "defrag"
     SHARING = "sharing"
     ELASTIC = "elastic"
+    CHECKPOINT = "checkpoint"
 
 
 class Alter(StrEnum):
@@ -59,6 +61,7 @@ class Change:
     keys: Mapping[str, object] = field(default_factory=dict, hash=False)
     alter: Alter = Alter.NOTHING
     nodes: int = 0
+    writing: Writing = Writing.AS_IT_IS
     risk: int = 1
     effort: str = "low"
     disrupts: bool = False  # it may stop running work
@@ -67,9 +70,9 @@ class Change:
     owners: tuple[str, ...] = ()
 
 
-# The names of `diagnosis.Bottleneck`, and one that only orders and quotas answer.
+# The names of `diagnosis.Bottleneck`; fairness is one that only orders and quotas answer.
 PACKING, URGENCY, GANG, IDLE, TOPOLOGY = "packing", "urgency", "gang", "idle", "topology"
-FAIRNESS, LIMITS = "fairness", "quota"
+FAIRNESS, LIMITS, LOST = "fairness", "quota", "lost"
 
 # What stands behind the colons of a name.
 SAID: Mapping[str, tuple[str, ...]] = {
@@ -136,7 +139,8 @@ CHANGES: tuple[Change, ...] = (
     Change("cap_memory", Part.REQUESTS, alter=Alter.CAP_MEMORY, risk=2),
 )  # fmt: skip
 """Nodes more and fewer come from the size of the fleet, see `nodes_changes`; limits of teams from
-those in force and how they are used, see `quota_changes`."""
+those in force and how they are used, see `quota_changes`; intervals between checkpoints from what
+the jobs show, see `writing.checkpoint_changes`."""
 
 NODE_SHARES = (-0.10, -0.05, 0.05, 0.10, 0.20)
 """Of the fleet: what 'N more' and 'N fewer' mean."""

@@ -119,7 +119,7 @@ def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
     fine = judged & done
     return Effects(
         blocked=blocked_hours(outcome, first, end, gpus, edges),
-        lost=_lost_by_day(outcome, gpus, edges),
+        lost=_lost_by_day(outcome, gpus, edges) + _spent(outcome, past, gpus, edges),
         waited=_waited(jobs.eligible, first, np.ones(len(jobs)), edges),
         urgent_waited=_waited(jobs.eligible, first, groups.urgent.astype(float), edges),
         big_waited=_waited(jobs.eligible, first, groups.big.astype(float), edges),
@@ -160,11 +160,30 @@ def _slowed(outcome: Outcome, gpus: Floats, edges: Floats) -> Floats:
 
 
 def _lost_by_day(outcome: Outcome, gpus: Floats, edges: Floats) -> Floats:
-    """Lost and overhead GPU-hours, on the day of the last start: when the loss had happened."""
-    seconds = (outcome.lost_s + outcome.overhead_s) * gpus
+    """GPU-hours of work lost in the replay, on the day of the last start: when it had happened."""
+    seconds = outcome.lost_s * gpus
     if not seconds.any():
         return np.zeros(len(edges) - 1)
     return np.histogram(outcome.start, bins=edges, weights=seconds)[0] / 3600
+
+
+def _spent(outcome: Outcome, past: Past, gpus: Floats, edges: Floats) -> Floats:
+    """GPU-hours of writing and reading checkpoints, and of what stops of the past make a job do
+    again, spread over the time from its first start to its end."""
+    done = outcome.started
+    seconds = outcome.overhead_s + _again(outcome, past)
+    if not seconds[done].any():
+        return np.zeros(len(edges) - 1)
+    begun, end = outcome.first_start[done], outcome.end[done]
+    weight = (seconds * gpus)[done] / np.maximum(end - begun, 1)
+    spent = integral(begun, weight, edges) - integral(end, weight, edges)
+    return np.diff(spent) / 3600
+
+
+def _again(outcome: Outcome, past: Past) -> NDArray[np.int64]:
+    """Seconds of each job's run time that are no progress."""
+    known = past.checkpoints
+    return np.zeros(len(outcome.jobs), np.int64) if known is None else known.again
 
 
 def _waited(
@@ -180,7 +199,7 @@ def _goodput(outcome: Outcome, gpus: Floats, past: Past) -> float:
     edges = np.array([past.since, past.until], float)
     held = integral(outcome.start[done], gpus[done], edges)
     held = held - integral(outcome.end[done], gpus[done], edges)
-    overhead = float((outcome.overhead_s * gpus)[done].sum())
+    overhead = float(((outcome.overhead_s + _again(outcome, past)) * gpus)[done].sum())
     useful = float(held[1] - held[0]) - overhead
     return useful / max(outcome.cluster.total_gpus * (past.until - past.since), 1)
 

@@ -20,6 +20,7 @@ from scheduler_advisor.search.effects import Effects
 from scheduler_advisor.search.front import FrontPoint, objectives, pareto
 from scheduler_advisor.search.nodes import NodesPoint, Worth, further, points, worth
 from scheduler_advisor.search.usable import Usable, usable
+from scheduler_advisor.search.writing import with_stops
 from scheduler_advisor.workers import Inline, Workers, never
 
 Progress = Callable[[str, int, int], None]
@@ -71,7 +72,8 @@ def search(  # noqa: PLR0913 - what to try it on, and three ways to watch it
     tried = runs.all("changes", [*left_out.sets, *((change,) for change in nodes)])
     tried += further(tried, len(past.cluster), runs.one)
     alone = [e for e in tried if Part.NODES not in e.parts and len(e.changes) == 1]
-    tried += runs.all("pairs", _untried(pairs(alone, goals), tried))
+    both = [*pairs(alone, goals), *with_stops(past, alone, goals)]
+    tried += runs.all("pairs", _untried(both, tried))
     tried += runs.all("whole", _untried(whole(tried, goals), tried))
     best = runs.in_other_months(chosen(tried, goals))
     marks = [("today", objectives(runs.today)), *((e.name, objectives(e.found)) for e in tried)]
@@ -88,7 +90,8 @@ def _untried(
     sets: Sequence[tuple[Change, ...]], tried: Sequence[Candidate]
 ) -> list[tuple[Change, ...]]:
     known = {frozenset(change.name for change in each.changes) for each in tried}
-    return [each for each in sets if frozenset(change.name for change in each) not in known]
+    found = {frozenset(change.name for change in each): each for each in sets}
+    return [each for names, each in found.items() if names not in known]
 
 
 class _Runs:
@@ -167,5 +170,6 @@ class _Runs:
             world = replace(
                 world, alter=change.alter or world.alter, nodes=world.nodes + change.nodes,
                 limits=world.limits if change.limits is None else change.limits,
+                writing=change.writing or world.writing,
             )  # fmt: skip
         return Trial(policy, world) if replayable(policy) else None

@@ -24,6 +24,7 @@ from scheduler_advisor.search.catalogue import (
     replayable,
 )
 from scheduler_advisor.search.quota_changes import quota_changes
+from scheduler_advisor.search.writing import alone
 
 FEW = 20_000  # jobs up to which a plan for all of them is tried: its cost grows with the queue
 # Jobs a second on a busy cluster, as measured: the drivers that are not the core one.
@@ -59,7 +60,7 @@ def usable(
     unprompted, unknown, slow = [], [], []
     measured = thorough or bool({LIMITS, FAIRNESS} & set(aims))
     quotas = quota_changes(past, policy, resumes=_resumes(past, goals), measured=measured)
-    for change in (*CHANGES, *quotas):
+    for change in (*CHANGES, *quotas, *alone(past, policy)):
         if not _sensible(change, policy, past, goals):
             continue
         if change.prompted_by and not thorough and not set(change.prompted_by) & set(aims):
@@ -112,6 +113,8 @@ def _sensible(change: Change, policy: Policy, past: Past, goals: Goals) -> bool:
     jobs, cluster = past.jobs, past.cluster
     if change.alter is not Alter.NOTHING:
         return caps_bind(jobs, cluster, change.alter)
+    if change.part is Part.CHECKPOINT:
+        return True  # `writing.alone` has only what could
     after = applied(policy, change)
     if (after == policy and change.limits is None) or (
         change.part is Part.PLACEMENT and len(cluster) == 1
