@@ -52,7 +52,9 @@ class Checkpoints:
     ``every``: work between two checkpoints, 0: none are known, or nothing shows that the job goes
     on from them. ``cost``/``restore``: to write one and to read it back; ``wrote``/``has_read``:
     whether that was seen of its class. ``work``: what the job achieves, without what it does again,
-    writes and reads. ``held``: how long it ran in all; ``since_stop``: after its last stop.
+    writes and reads. ``held``: how long it ran in all, where the replay makes no stop of its
+    own; ``spanned``: from its first start to its end as it was, without waits after stops that the
+    replay does not make; ``since_stop``: running seconds after the last of these.
     ``stops``: per job, running seconds before each stop since the one before it; ``told``: whether
     it was stopped by somebody who could have told it before. ``between``: running seconds per stop
     of its class, 0: none was seen. ``best``: the class's optimum, 0: not known. ``again``: of the
@@ -70,6 +72,7 @@ class Checkpoints:
     evidence: tuple[str, ...]
     work: Ints
     held: Ints
+    spanned: Ints
     since_stop: Ints
     stops: tuple[tuple[int, ...], ...]
     told: tuple[tuple[bool, ...], ...]
@@ -87,7 +90,7 @@ class Checkpoints:
         places = order.tolist()
         arrays = {
             name: getattr(self, name)[order]
-            for name in ("every", "cost", "restore", "wrote", "has_read", "work", "held",
+            for name in ("every", "cost", "restore", "wrote", "has_read", "work", "held", "spanned",
                          "since_stop", "between", "best", "again", "run", "of_class", "origin")
         }  # fmt: skip
         return replace(
@@ -227,7 +230,7 @@ def as_asked(jobs: Jobs) -> Checkpoints | None:
         job_id=tuple(str(name) for name in jobs.job_id), every=every, cost=jobs.checkpoint_cost,
         restore=jobs.restore_cost, wrote=every > 0, has_read=every > 0,
         evidence=tuple(Evidence.DECLARED.value if each else "" for each in every.tolist()),
-        work=jobs.run, held=held, since_stop=held, stops=((),) * count,
+        work=jobs.run, held=held, spanned=held, since_stop=held, stops=((),) * count,
         told=((),) * count,
         between=np.zeros(count), best=zeros, again=zeros, run=jobs.run, of_class=zeros - 1,
         classes=(), origin=np.arange(count), size=count,

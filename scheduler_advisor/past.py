@@ -99,6 +99,6 @@ def past_of(
         jobs, wait = as_it_stood(jobs, wait, first)
     known = read.checkpoints
     known = as_asked(jobs) if known is None else known.of(jobs.job_id)
-    ran = None if known is None else np.where(known.known, known.held, jobs.run)
+    ran = None if known is None else np.where(known.known, known.spanned, jobs.run)
     return Past(jobs, cluster, wait, first, last, origin_s, name, tuple(read.remarks),
                 ran_s=ran, checkpoints=known)  # fmt: skip

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from scheduler_advisor.advice.amount import total
+from scheduler_advisor.advice.checkpoints_told import as_replayed
 from scheduler_advisor.advice.draft import Draft, NotMeasured, NotRecommended
 from scheduler_advisor.advice.facts_present import facts_present
 from scheduler_advisor.advice.fewer_nodes import RULE as FEWER_NODES
@@ -45,6 +46,9 @@ def advise(site: Site, at: datetime, replays: Sequence[Replayed] = ()) -> Advice
     """All advice that the facts of ``site``, and replays of them, carry at ``at``."""
     check_thresholds(site.goals.thresholds)
     drafts, not_measured, not_recommended = _findings(site)
+    kept = as_replayed([draft for draft, _ in drafts], replays)
+    rules = {(draft.kind, draft.cluster, draft.subject): rule for draft, rule in drafts}
+    drafts = [(draft, rules[draft.kind, draft.cluster, draft.subject]) for draft in kept]
     for replay in replays:
         simulated, withheld = from_replay(site, replay)
         drafts += simulated

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scheduler_advisor.advice.draft import Assumption, Phrase
+from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR
+from scheduler_advisor.advice.draft import Assumption, Draft, Phrase
 from scheduler_advisor.durations import duration_text
 
 if TYPE_CHECKING:
     from scheduler_advisor.checkpoints import Checkpoints
     from scheduler_advisor.handover.checkpoints import Interval
+    from scheduler_advisor.replayed import Replayed
     from scheduler_advisor.search.candidate import Candidate
     from scheduler_advisor.search.search import Found
 
+FORMULA = "checkpoint_interval"  # the kind of advice that rests on Young and Daly's formula
 NAMED = 6  # classes of jobs that a sentence names, the largest first
 
 
@@ -66,6 +70,35 @@ def touches_checkpoints(each: Candidate) -> bool:
 def leans_on_stops(each: Candidate) -> bool:
     """Whether what it brings depends on what a stopped job loses."""
     return bool({"checkpoint", "preemption", "defrag"} & {part.value for part in each.parts})
+
+
+def as_replayed(drafts: Sequence[Draft], replays: Sequence[Replayed]) -> list[Draft]:
+    """Advice from facts on intervals, of no more than what the same intervals win in the replay.
+
+    The formula takes stops to come at any time. Where a scheduler stops the job that began last,
+    the same ones are stopped again and again, soon after they began: the replay has that.
+    """
+    most = {
+        each.cluster: float(tried.daily.sum()) * MICRO_GPU_S_PER_HOUR
+        for each in replays if each.found is not None and each.grade.promises
+        for tried in each.found.tried if tried.name == "checkpoint_optimum"
+    }  # fmt: skip
+    said: dict[str | None, int] = defaultdict(int)
+    for draft in drafts:
+        if draft.kind == FORMULA:
+            said[draft.cluster] += sum(part.micro_gpu_s for part in draft.parts)
+    found = []
+    for draft in drafts:
+        limit = most.get(draft.cluster or "")
+        if draft.kind != FORMULA or limit is None or said[draft.cluster] <= limit:
+            found.append(draft)
+        elif limit > 0:
+            factor = limit / said[draft.cluster]
+            found.append(replace(
+                draft, parts=[part.scaled(factor) for part in draft.parts],
+                assumptions=(*draft.assumptions, Assumption("checkpoint_replayed", "", False)),
+            ))  # fmt: skip
+    return found
 
 
 def checkpoint_assumptions(known: Checkpoints | None, gpus: Sequence[float]) -> list[Assumption]:

@@ -180,7 +180,8 @@ def _class(queue: str, size: str, real: Floats, replay: Floats) -> ClassFit:
 def _occupancies(past: Past, outcome: Outcome) -> tuple[Floats, Floats]:
     gpus, done = past.gpus_held, outcome.started
     real = held_over_time(past.real_start, past.real_end, gpus, past)
-    replay = held_over_time(outcome.start[done], outcome.end[done], gpus[done], past)
+    # From the first start, as in reality: a job that was stopped counts while it waits again, too.
+    replay = held_over_time(outcome.first_start[done], outcome.end[done], gpus[done], past)
     installed = max(past.cluster.total_gpus, 1)
     return real / installed, replay / installed
 

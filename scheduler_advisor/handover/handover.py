@@ -63,30 +63,37 @@ def snippets(
 ) -> dict[str, list[Snippet]]:
     """By scheduler, those that express every one of the changes. ``today``: its limits of teams are
     what changes of limits start from. ``intervals``: of checkpoints, where they change."""
-    rest = [each for each in changes if each.keys or not each.writing]
-    found = _of_policy(rest, target, today) if rest else {each.value: [] for each in Scheduler}
+    plain = [each for each in changes if not each.writing]
     writing = [each for each in changes if each.writing]
-    if not writing:
-        return found
-    told = writing[0].writing is Writing.ON_STOP
-    own = checkpoint_snippets(writing[0].name, intervals, told=told)
-    return {scheduler: [*made, own[scheduler]] for scheduler, made in found.items()}
+    # A pod's own grace is the notice: only Slurm has one of its own to set.
+    keyed = [each for each in changes if each.keys or not each.writing]
+    wanted = {each: keyed if each is Scheduler.SLURM else plain for each in Scheduler}
+    found = {
+        scheduler.value: _of_policy(scheduler, own, target, today) if own else []
+        for scheduler, own in wanted.items()
+    }
+    if writing:
+        told = writing[0].writing is Writing.ON_STOP
+        made = checkpoint_snippets(writing[0].name, intervals, told=told)
+        for scheduler, own in wanted.items():
+            if found[scheduler.value] or not own:
+                found[scheduler.value].append(made[scheduler.value])
+    return {scheduler: own for scheduler, own in found.items() if own}
 
 
-def _of_policy(changes: Sequence[Tried], target: Target, today: Policy) -> dict[str, list[Snippet]]:
+def _of_policy(
+    scheduler: Scheduler, changes: Sequence[Tried], target: Target, today: Policy
+) -> list[Snippet]:
+    """Empty where this scheduler does not express all of the changes."""
     change, beside = _meant(changes, target, today)
     if change is None:
-        return {}
-    found: dict[str, list[Snippet]] = {}
-    for scheduler in Scheduler:
-        site = target.site
-        if scheduler is not Scheduler.SLURM:
-            site = Site(site.nodes)  # the settings are Slurm's
-        made = of_change(scheduler, change, site, beside)
-        if made.complete and not made.empty:
-            names = " + ".join(each.name for each in changes)
-            found[scheduler.value] = [Snippet.of(names, made)]
-    return found
+        return []
+    # The settings are Slurm's.
+    site = target.site if scheduler is Scheduler.SLURM else Site(target.site.nodes)
+    made = of_change(scheduler, change, site, beside)
+    if not made.complete or made.empty:
+        return []
+    return [Snippet.of(" + ".join(each.name for each in changes), made)]
 
 
 def _meant(changes: Sequence[Tried], target: Target, today: Policy) -> tuple[Change | None, Beside]:

@@ -109,6 +109,7 @@ class Resumed:
     evidence: str
     work: int
     held: int
+    spanned: int
     since_stop: int
     stops: tuple[int, ...]
     told: tuple[bool, ...]
@@ -162,7 +163,7 @@ def read_checkpoints(
 
 def checkpoints_of(known: Known, job_ids: Sequence[str]) -> Checkpoints | None:
     """One entry per job; None where nothing is known of any."""
-    nothing = Resumed(0, 0, 0, 0, False, False, "", 0, 0, 0, (), (), 0.0, 0, -1)
+    nothing = Resumed(0, 0, 0, 0, False, False, "", 0, 0, 0, 0, (), (), 0.0, 0, -1)
     rows = [known.jobs.get(name, nothing) for name in job_ids]
     if not any(row.every for row in rows):
         return None
@@ -178,8 +179,8 @@ def checkpoints_of(known: Known, job_ids: Sequence[str]) -> Checkpoints | None:
         wrote=np.array([row.wrote for row in rows]),
         has_read=np.array([row.has_read for row in rows]),
         evidence=tuple(row.evidence for row in rows), work=work, held=held,
-        since_stop=ints("since_stop"), stops=tuple(row.stops for row in rows),
-        told=tuple(row.told for row in rows),
+        spanned=ints("spanned"), since_stop=ints("since_stop"),
+        stops=tuple(row.stops for row in rows), told=tuple(row.told for row in rows),
         between=np.array([row.between for row in rows]), best=ints("best"),
         again=np.where(own, np.maximum(run - work, 0), 0), run=np.where(own, run, 0),
         of_class=ints("of_class"), classes=known.classes, origin=np.arange(len(rows)),
@@ -360,18 +361,19 @@ def _resumed(job: _Job, cost: _Cost, rate: _Rate, of_class: int, *, preempts: bo
     cycle = every + cost.write
     stops: list[int] = []
     told: list[bool] = []
-    ran = work = 0  # ran: since the last stop that is kept
+    ran = work = waited = 0  # ran: since the last stop that is kept
     unread = False  # the reading of this attempt is the replay's
-    for each in job.attempts:
+    for each, after in zip(job.attempts, [*job.attempts[1:], None], strict=True):
         reading = min(cost.read, each.seconds - 1) if work else 0
         seconds = each.seconds - reading
         ran += 0 if unread else reading
-        if each is job.attempts[-1]:
+        if after is None:
             break
         cycles = seconds // cycle
         work += cycles * every
         unread = _replayed(each, preempts=preempts)
         ran += cycles * cycle if unread else seconds
+        waited += after.start - each.start - each.seconds if unread else 0
         if not unread:
             stops.append(ran)
             told.append(each.state in TOLD_STATES)
@@ -381,7 +383,8 @@ def _resumed(job: _Job, cost: _Cost, rate: _Rate, of_class: int, *, preempts: bo
     best = max(round(optimum_s(cost.write, rate.between)), LEAST_S) if rate.between else 0
     return Resumed(
         job.attempts[0].start, every, cost.write, cost.read, cost.wrote, cost.has_read,
-        job.evidence, work + int(left[0]), sum(stops) + since, since, tuple(stops), tuple(told),
+        job.evidence, work + int(left[0]), sum(stops) + since,
+        sum(each.seconds for each in job.attempts) + waited, since, tuple(stops), tuple(told),
         rate.foreign, best, of_class,
     )  # fmt: skip
 
