@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from collector.slurm.refusal import refusal
 
-FORMAT = "cluster,account,user,partition,parentname,share,grpjobs,grptres,maxjobs"
+FORMAT = "cluster,account,user,partition,parentname,fairshare,grpjobs,grptres,maxjobs"
 COMMAND = ("sacctmgr", "-P", "show", "assoc", f"format={FORMAT}")
 REMEDY = f"Write the file with `{' '.join(COMMAND)}`"
 LIMITS = ("GrpTRES", "GrpJobs", "MaxJobs", "Share")
@@ -56,7 +56,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
 
 def _heading(text: str) -> list[str]:
     first = next((line for line in text.splitlines() if line.strip()), "")
-    return [_NAMES.get(name.replace(" ", "").lower(), name) for name in first.split("|")]
+    return [_NAMES.get(name.strip().replace(" ", "").lower(), name) for name in first.split("|")]
 
 
 def _settings(row: Mapping[str, str]) -> dict[str, str]:

@@ -144,6 +144,13 @@ def _shifts(replay: dict[str, Any], sentences: Sentences) -> str:
         f"<td>{escape(_shift(row['measure'], row['after']))}</td></tr>"
         for row in replay["shifts"]
     )
+    # Reports that were saved before changes of limits were tried tell no teams.
+    rows += "".join(
+        f"<tr><td class='text'>{escape(sentences.say('replay.team_p95', name=row['name']))}</td>"
+        f"<td>{escape(duration_text(row['before_s']))}</td>"
+        f"<td>{escape(duration_text(row['after_s']))}</td></tr>"
+        for row in replay.get("teams", ())
+    )
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     return f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 

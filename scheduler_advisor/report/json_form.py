@@ -133,6 +133,7 @@ def replay_json(own: FromReplay) -> dict[str, Any]:
                      "interval_80": list(own.measured[1:])},
         "shifts": [{"measure": n, "before": a, "after": b} for n, a, b in own.shifts],
         "classes": [asdict(each) for each in own.classes],
+        "teams": [asdict(each) for each in own.teams],
         "bounds": [dict(bound) for bound in own.bounds], "tried": [dict(t) for t in own.tried],
         "worth_nodes": own.worth_nodes, "handover": dict(own.handover), "kind": "modelled",
         "not_resumable": None if own.not_resumable is None else {

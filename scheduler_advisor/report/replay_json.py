@@ -103,6 +103,7 @@ def bottleneck_json(replays: Sequence[Replayed]) -> list[dict[str, Any]]:
                 "cpu_mem": round(each.diagnosis.blocked.cpu_mem, 3),
                 "behind": round(each.diagnosis.blocked.behind, 3),
                 "gang": round(each.diagnosis.blocked.gang, 3),
+                "quota": round(each.diagnosis.blocked.quota, 3),
             },
         }
         for each in replays

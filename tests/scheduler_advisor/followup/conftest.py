@@ -27,6 +27,7 @@ class Written:
     sites = planted_sites.SITES
     arrivals = staticmethod(planted_sites.arrivals)
     play = staticmethod(planted_sites.play)
+    with_limits = staticmethod(planted_sites.Planted.with_limits)
     t0 = T0
 
     def __init__(self, store) -> None:
@@ -62,8 +63,8 @@ class Written:
         yield JobRun(
             run_id=run_id, job_id=str(self._number), attempt=1, submit_at=submit, start_at=start,
             end_at=end, gpus=gpus, cpus=job.cpus * job.nodes, state="COMPLETED",
-            limit_s=job.limit, account=account, user_name=user, priority=job.priority, **more,
-            **SAME,
+            limit_s=job.limit, account=job.team or account, user_name=user, priority=job.priority,
+            **more, **SAME,
         )  # fmt: skip
         for node in job.held:
             yield Allocation(
