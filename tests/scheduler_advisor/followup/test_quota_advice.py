@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 def applied_at(ts):
-    return StateChange(ts=ts, state=State.APPLIED, actor="ops")
+    return StateChange(ts=ts, state=State.APPLIED, actor="ops", reason=None, until=None)
 
 
 def limits(rules):
