@@ -40,7 +40,7 @@ class Past:
     name: str = ""
     remarks: tuple[str, ...] = field(default=())
     ran_s: Ints | None = None
-    by_limit: NDArray[np.bool_] | None = None
+    by_limit: Ints | None = None
     checkpoints: Checkpoints | None = None
 
     @property

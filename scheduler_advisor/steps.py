@@ -13,8 +13,9 @@ import numpy as np
 
 from scheduler_advisor.calibration.calibrate import Calibration
 from scheduler_advisor.calibration.calibrate import calibrate as calibrated
-from scheduler_advisor.calibration.in_force import caps_of, preempts, stored_settings
+from scheduler_advisor.calibration.in_force import preempts, stored_settings
 from scheduler_advisor.calibration.network import Network, network_of
+from scheduler_advisor.calibration.rules import caps_of
 from scheduler_advisor.diagnosis.aims import aims
 from scheduler_advisor.diagnosis.diagnose import Diagnosis
 from scheduler_advisor.diagnosis.diagnose import diagnose as diagnosed

@@ -10,9 +10,9 @@ import numpy as np
 from scheduler_advisor.calibration.causes import Mismatch, mismatches
 from scheduler_advisor.calibration.compare import Comparison, compare
 from scheduler_advisor.calibration.grade import Grade, Mark, grade_of, marks_of
-from scheduler_advisor.calibration.in_force import InForce, other_readings, policy_of, with_rules
+from scheduler_advisor.calibration.in_force import InForce, other_readings, policy_of
 from scheduler_advisor.calibration.network import Network
-from scheduler_advisor.calibration.quotas import enforced, quotas_of
+from scheduler_advisor.calibration.rules import rules_of
 from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY
 from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy
 from scheduler_advisor.engine.simulate import simulate
@@ -75,29 +75,25 @@ def calibrate(
 
     With a ``network`` run times follow the placement, in this replay and in all that come after.
     """
-    settings, not_in_force = enforced(settings or {}, past)
-    read = policy_of(settings, past.jobs)
-    quotas = quotas_of(settings, past.jobs)
-    by_qos = (read.policy.quota.by == "qos") if read is not None else quotas.by_qos
-    past = replace(network.past if network else past,
-                   cluster=with_rules(past.cluster, settings, queues_are_qos=by_qos))  # fmt: skip
+    ruled = rules_of(settings or {}, past)
+    past = replace(network.past if network else past, cluster=ruled.cluster)
     part = network.part if network else ANY_TOPOLOGY
+    read = policy_of(ruled.settings, past.jobs)
     if read is not None:
-        read = replace(read, remarks=(*read.remarks, *not_in_force))
+        read = replace(read, remarks=(*read.remarks, *ruled.remarks))
     if read is not None and network is not None:
         read = _in_network(read, network)
     if past.wait_s is None:
-        plain = Policy(backfill=Backfill.EASY, topology=part).with_values(quotas.keys)
+        plain = Policy(backfill=Backfill.EASY, topology=part, quota=ruled.quota)
         said = "no real starts: FIFO with EASY is assumed"
-        assumed = InForce(plain, "assumed", remarks=(said, *quotas.remarks))
+        assumed = InForce(plain, "assumed", remarks=(said, *ruled.remarks))
         return Calibration(past, read or assumed, Grade.NONE)
     place = workers or Inline()
     if read is not None:
-        return _best_reading(past, read, settings, network, place, cancelled)
-    start = Policy(topology=part).with_values(quotas.keys)
+        return _best_reading(past, read, ruled.settings, network, place, cancelled)
+    start = Policy(topology=part, quota=ruled.quota)
     tried = searched(past, place, progress, cancelled, start)
-    found = InForce(_likeliest(tried).policy, "search",
-                    remarks=(*quotas.remarks, *not_in_force))  # fmt: skip
+    found = InForce(_likeliest(tried).policy, "search", remarks=ruled.remarks)
     if network is not None:
         found = _in_network(found, network)
     return _replayed(past, found, place, cancelled, tuple(tried))

@@ -114,7 +114,7 @@ class _Reality:
             return 0.0
         chosen = self._of_class(fit)
         waited = self._wait[chosen].astype(float)
-        return float(waited[by_limit[chosen]].sum() / max(waited.sum(), 1.0))
+        return float(waited[by_limit[chosen] > 0].sum() / max(waited.sum(), 1.0))
 
     def _of_class(self, fit: ClassFit) -> NDArray[np.intp]:
         names = [name for _, name in SIZES]

@@ -12,14 +12,12 @@ import numpy as np
 
 from collector.slurm.duration import limit_seconds
 from scheduler_advisor.calibration.multifactor import multifactor_of
-from scheduler_advisor.calibration.quotas import enforced, gpu_limit, quotas_of
-from scheduler_advisor.caps import Caps
+from scheduler_advisor.calibration.quotas import gpu_limit, quotas_of
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit, Partition, Scope
 from scheduler_advisor.engine.policy import Backfill, Policy
-from scheduler_advisor.past import Past
 
 # One row = a setting of the cluster as it was at the instant, or else as first seen after it: the
 # settings of today are the best guess for weeks in which nobody looked.
@@ -189,19 +187,6 @@ def with_rules(
         limits = [each for each in limits if (each.max_gpus, each.max_jobs) != (None, None)]
     limits += _job_counts(settings)
     return replace(cluster, partitions=parts, limits=(*cluster.limits, *limits))
-
-
-def caps_of(settings: Mapping[str, str], past: Past) -> Caps:
-    """The limits in force that hold jobs back, as the settings tell them."""
-    kept, _ = enforced(settings, past)
-    read = policy_of(kept, past.jobs)
-    quota = (
-        Policy().with_values(quotas_of(kept, past.jobs).keys).quota
-        if read is None
-        else read.policy.quota
-    )
-    cluster = with_rules(past.cluster, kept, queues_are_qos=quota.by == "qos")
-    return Caps(past.jobs, cluster, quota)
 
 
 def _job_counts(settings: Mapping[str, str]) -> list[Limit]:

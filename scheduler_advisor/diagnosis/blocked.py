@@ -95,7 +95,7 @@ class _State:
             running = np.flatnonzero((self._start <= at) & (at < self._end))
             return self._caps.hold_back(waiting, running)
         by_limit = self._past.by_limit
-        return np.zeros(len(waiting), bool) if by_limit is None else by_limit[waiting]
+        return np.zeros(len(waiting), bool) if by_limit is None else by_limit[waiting] > 0
 
     def _head(self, waiting: NDArray[np.int64], free: tuple[NDArray[np.float64], ...]) -> str:
         head = next((j for j in waiting[:LOOKED_AT].tolist() if self._why_not(j, free)), None)

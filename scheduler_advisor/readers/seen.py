@@ -46,13 +46,17 @@ FROM ledger_hour h JOIN ledger_pool p ON p.pool_key = h.pool_key
 WHERE p.cluster = $1 AND h.hour >= $2 AND h.hour < $3
 """
 # One row = one job whose last reason to wait, beside priority and resources, was a limit of its
-# account, user or QoS on what they hold at once; limits of a single job are none.
+# account (1), its user (2) or its QoS (3) on what they hold at once; limits of a job are none.
 _LIMITED = r"""
-SELECT DISTINCT job_id FROM job_run WHERE cluster = $1 AND regexp_matches(reason,
-  '^(Assoc|QOS)(Grp|Max)|^Association(Job|Resource)Limit|^Max(GRES|TRES|Jobs)Per(User|Account)')
-  AND NOT regexp_matches(reason, 'PerJob|PerNode|Wall|Minutes')
-UNION SELECT DISTINCT job_id FROM queue_snapshot WHERE cluster = $1 AND regexp_matches(reason,
-  '^(Assoc|QOS)(Grp|Max)') AND NOT regexp_matches(reason, 'PerJob|PerNode|Wall|Minutes')
+WITH told AS (
+  SELECT job_id, reason FROM job_run WHERE cluster = $1 AND reason <> ''
+  UNION SELECT job_id, reason FROM queue_snapshot WHERE cluster = $1 AND reason <> '')
+SELECT job_id, max(CASE
+  WHEN regexp_matches(reason, 'PerJob|PerNode|Wall|Minutes') THEN 0
+  WHEN regexp_matches(reason, '^(QOS|Assoc)?Max.*PerUser|^AssocMax') THEN 2
+  WHEN regexp_matches(reason, '^AssocGrp|^Association(Job|Resource)Limit|PerAccount') THEN 1
+  WHEN regexp_matches(reason, '^QOS(Grp|Max)') THEN 3 ELSE 0 END) AS scope
+FROM told GROUP BY job_id
 """
 
 
@@ -91,12 +95,10 @@ def resumable(facts: Facts, cluster: str, jobs: Jobs) -> NDArray[np.bool_]:
     return np.array([str(name) in named for name in jobs.job_id], bool)
 
 
-def limited(facts: Facts, cluster: str, jobs: Jobs) -> NDArray[np.bool_] | None:
-    """Jobs that the scheduler said a limit held back; None where it told no reason of any job."""
-    told = facts.rows(
-        "SELECT count(reason) AS runs FROM job_run WHERE cluster = $1 AND reason <> ''", [cluster]
-    )
-    named = {row["job_id"] for row in facts.rows(_LIMITED, [cluster])}
-    if not named and not told[0]["runs"]:
+def limited(facts: Facts, cluster: str, jobs: Jobs) -> NDArray[np.int64] | None:
+    """Whose limit the scheduler said held each job back, see `Past.by_limit`; None where it told
+    no reason of any job."""
+    told = {row["job_id"]: row["scope"] for row in facts.rows(_LIMITED, [cluster])}
+    if not told:
         return None
-    return np.array([str(name) in named for name in jobs.job_id], bool)
+    return np.array([told.get(str(name), 0) for name in jobs.job_id], np.int64)

@@ -15,6 +15,8 @@ from scheduler_advisor.report.sureness import form
 from scheduler_advisor.report.wording import hours_text
 from scheduler_advisor.search.catalogue import said
 
+HARMS = 6  # named; each team counts by itself
+
 
 def replays(report: WeeklyReport, words: Words) -> Markup | None:
     """One block per cluster that was replayed."""
@@ -202,7 +204,9 @@ def _unable(own: FromReplay, words: Words) -> Markup | None:
 
 
 def _harms(names: Sequence[str], words: Words, none: str = "–") -> str:
-    return ", ".join(_harm(name, words) for name in names) or none
+    rest = len(names) - HARMS
+    told = [_harm(name, words) for name in names[:HARMS]]
+    return ", ".join([*told, f"+{rest}"] if rest > 0 else told) or none
 
 
 def _harm(name: str, words: Words) -> str:

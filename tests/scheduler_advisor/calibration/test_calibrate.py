@@ -214,7 +214,7 @@ def limited_past(made_past, settings=LIMITED):
     free = simulate(jobs, base.cluster, Policy(backfill="easy", backfill_depth=100))
     wait = outcome.first_start - jobs.submit
     by_limit = wait > (free.first_start - jobs.submit) + 600
-    return replace(base, jobs=jobs, wait_s=wait, by_limit=by_limit)
+    return replace(base, jobs=jobs, wait_s=wait, by_limit=by_limit.astype(np.int64))
 
 
 def test_limits_of_accounts_and_users_are_quotas_and_repeat_what_happened(made_past):
@@ -228,16 +228,29 @@ def test_limits_of_accounts_and_users_are_quotas_and_repeat_what_happened(made_p
     }  # fmt: skip
     assert found.grade is Grade.A
     assert any("quotas of GPUs" in remark for remark in found.in_force.remarks)
-    rest = {key: value for key, value in LIMITED.items() if not key.startswith(("account", "user"))}
-    without = calibrate(past, rest)
+
+
+def test_limits_that_no_setting_tells_are_named_and_taken_from_the_schedulers_reasons(made_past):
+    settings = {key: value for key, value in LIMITED.items() if not key.startswith("user")}
+    past = limited_past(made_past, settings)
+    rest = {key: value for key, value in settings.items() if not key.startswith("account")}
+    without = calibrate(replace(past, by_limit=None), rest)
     assert without.grade is Grade.D
     assert without.found.replay_mean_wait_s < 0.5 * without.found.real_mean_wait_s
-    assert without.mismatches[0].cause == "quota"
-    assert without.mismatches[0].evidence > 0.5
+    assert without.mismatches[0].cause in ("held_back", "user_limit")
+    # A limit per user of another QoS is known, so that the reasons stand for none of all users.
+    known = rest | {"qos.other.MaxTRESPU": "gres/gpu=64"}
+    named = calibrate(replace(past, by_limit=2 * past.by_limit), known)
+    assert named.mismatches[0].cause == "quota"
+    assert named.mismatches[0].evidence > 0.5
+    told = calibrate(past, rest)
+    assert {q.name: q.maximum for q in told.policy.quota.queues}["ml"] == 12
+    assert told.found.score < 0.5 * without.found.score
+    assert any("by the reasons" in remark for remark in told.in_force.remarks)
 
 
 def test_limits_that_slurm_does_not_enforce_or_that_were_exceeded_bind_nobody(made_past):
-    past = limited_past(made_past)
+    past = replace(limited_past(made_past), by_limit=None)
     off = calibrate(past, LIMITED | {"AccountingStorageEnforce": "associations"})
     assert off.policy.quota.queues == ()
     assert any("not enforced" in remark for remark in off.in_force.remarks)

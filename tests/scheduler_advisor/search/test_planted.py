@@ -6,8 +6,8 @@ import pytest
 
 from scheduler_advisor.calibration.calibrate import calibrate
 from scheduler_advisor.calibration.grade import Grade
-from scheduler_advisor.calibration.in_force import caps_of
 from scheduler_advisor.calibration.network import network_of
+from scheduler_advisor.calibration.rules import caps_of
 from scheduler_advisor.diagnosis.aims import aims
 from scheduler_advisor.diagnosis.diagnose import diagnose
 from scheduler_advisor.goals import Goals, parse_goals
