@@ -122,7 +122,7 @@ def test_what_was_lent_stops_paying_when_the_teams_that_lend_come_back(past, pol
     assert bound.values == (0.5, 1.0, 1.5, 2.0, 3.0)
     assert bound.gains[0] > bound.gains[-1]
     world = World(returns=3.0, owners=("bio",), owners_by="account")
-    jobs, _ = altered(past.jobs, past.cluster, world)
+    jobs = altered(past, world).jobs
     own = past.jobs.account.codes == past.jobs.account.names.index("bio")
     assert (jobs.run[own] == 3 * past.jobs.run[own]).all()
     assert (jobs.run[~own] == past.jobs.run[~own]).all()
