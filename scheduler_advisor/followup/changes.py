@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from collector.store import Work
-from scheduler_advisor.followup.measure import MEASURES, WIDE, Measure
+from scheduler_advisor.followup.measure import LOST_TO_STOPS, MEASURES, WIDE, Measure
 from scheduler_advisor.followup.scope import NOBODY, Scope, scope_of
 from scheduler_advisor.followup.verdict import Predicted
 
 # One row = advice that somebody marked as applied, as the last report before that stated it.
 _APPLIED = """
 SELECT s.recommendation_id, min(s.ts) AS ts, any_value(c.cluster) AS cluster,
-  any_value(c.kind) AS kind, arg_max(c.body, r.ts) AS body,
+  any_value(c.kind) AS kind, any_value(c.subject) AS subject, arg_max(c.body, r.ts) AS body,
   arg_max(r.report_id, r.ts) AS report_id
 FROM recommendation_state s JOIN recommendation c ON c.recommendation_id = s.recommendation_id
 JOIN advice_report r ON r.report_id = c.report_id
@@ -46,6 +46,7 @@ FROM first f JOIN (SELECT cluster, min(ts) AS known FROM first GROUP BY cluster)
 WHERE f.ts > k.known + INTERVAL 1 DAY AND f.ts <= $1
 GROUP BY f.cluster, date_trunc('day', f.ts) ORDER BY ts
 """
+WRITING = "checkpoint_"  # what the search's changes of checkpoints begin with
 SAME_CHANGE = timedelta(days=1)  # a mark and the setting that it speaks of are one change
 
 
@@ -62,10 +63,15 @@ class Changed:
     gpus: int = 0
     scope: Scope = NOBODY
     target: float | None = None  # the ratio that the advice aimed at
+    subject: str = ""
 
     @property
     def measure(self) -> Measure | None:
-        """What advice from facts is judged by; None: by capacity free while jobs waited."""
+        """What advice from facts, and of checkpoints alone, is judged by; None: by capacity free
+        while jobs waited."""
+        parts = self.subject.split(" + ")
+        if self.kind == "policy_change" and all(part.startswith(WRITING) for part in parts):
+            return LOST_TO_STOPS
         return MEASURES.get(self.kind)
 
     @property
@@ -114,5 +120,5 @@ def _advice(work: Work, row: dict[str, Any]) -> Changed:
     return Changed(
         row["recommendation_id"], row["cluster"], row["kind"], row["ts"], body["title"], predicted,
         scope=scope_of(work, row["recommendation_id"], row["report_id"]),
-        target=targets[0] if targets else None,
+        target=targets[0] if targets else None, subject=row["subject"] or "",
     )  # fmt: skip

@@ -76,4 +76,6 @@ MEASURES: dict[str, Measure] = {
     "checkpoint_interval": Measure("c.lost", Of.PEOPLE, Load.USED, writing=True),
     "fewer_nodes": Measure(_ALL, Of.CLUSTER),
 }
+# Of a replayed change of how checkpoints are written: work lost to stops, and the time to write.
+LOST_TO_STOPS = Measure("c.lost", Of.CLUSTER, Load.USED, writing=True)
 WIDE = (Of.NODES, Of.CLUSTER)  # what other changes of the cluster move too

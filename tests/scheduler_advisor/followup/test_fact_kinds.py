@@ -160,10 +160,11 @@ def test_advice_about_one_person_does_not_end_the_comparison_of_another(lab):
     assert found[ids["bob"]].verdict is Verdict.TOO_EARLY
 
 
-def fault(lab, kind, **scope):
+def fault(lab, kind, subject="", **scope):
     """GPU-hours of the first two days as the kind is judged."""
     lab.built()
-    change = Changed("s", "c", kind, END, "", Predicted(1, 0, 2), scope=Scope(**scope), target=0.5)
+    change = Changed("s", "c", kind, END, "", Predicted(1, 0, 2), scope=Scope(**scope), target=0.5,
+                     subject=subject)  # fmt: skip
     with lab.store.work() as work:
         return fact_days(work, change, T0, T0 + timedelta(days=2)).blocked.tolist()
 
@@ -204,6 +205,20 @@ def test_writing_checkpoints_is_part_of_what_an_interval_costs(lab):
         lab.event("checkpoint_begin", hour, run_id=run, job_id="1")
         lab.event("checkpoint_end", hour + 0.25, run_id=run, job_id="1")
     assert fault(lab, "checkpoint_interval", **ANN) == pytest.approx([1, 2])
+
+
+def test_a_replayed_change_of_checkpoints_is_judged_by_lost_work_and_writing(lab):
+    lab.days = 2
+    lab.node()
+    # Two hours of four GPUs after the checkpoint are lost; it took a quarter of an hour.
+    run = lab.run("1", end=8, gpus=4, activity=1.0, state="PREEMPTED")
+    lab.event("checkpoint_begin", 5.75, run_id=run, job_id="1")
+    lab.event("checkpoint_end", 6, run_id=run, job_id="1")
+    assert fault(lab, "policy_change", "checkpoint_optimum") == pytest.approx([4 * 2 + 1, 0])
+    mixed = Changed(
+        "s", "c", "policy_change", END, "", subject="preempt_priority + checkpoint_half"
+    )
+    assert mixed.measure is None  # that frees other hours too
 
 
 def test_a_day_that_the_ledger_does_not_hold_is_no_day_without_fault(lab):
