@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from scheduler_advisor.calibration.calibrate import Calibration, calibrate
 from scheduler_advisor.calibration.in_force import stored_settings
 from scheduler_advisor.messages import Words
 from scheduler_advisor.past import Past, past_of
 from scheduler_advisor.readers.fleet import read_fleet
+from scheduler_advisor.readers.seen import limited
 from scheduler_advisor.readers.store import read_history
 from scheduler_advisor.replayed import Replayed
 from scheduler_advisor.report.html_replay import fidelity_line, mismatch_lines
@@ -49,12 +51,12 @@ def _past(source: ReplaySource) -> tuple[Past, dict[str, str]]:
         since = until - length
         history = read_history(store, name, since, until)
         settings = stored_settings(store, name, until)
-    cluster = history.cluster if source.fleet is None else read_fleet(source.fleet)
-    past = past_of(
-        history.read, cluster, since=int(since.timestamp()) - history.origin_s,
-        until=int(until.timestamp()) - history.origin_s, origin_s=history.origin_s, name=name,
-    )  # fmt: skip
-    return past, settings
+        cluster = history.cluster if source.fleet is None else read_fleet(source.fleet)
+        past = past_of(
+            history.read, cluster, since=int(since.timestamp()) - history.origin_s,
+            until=int(until.timestamp()) - history.origin_s, origin_s=history.origin_s, name=name,
+        )  # fmt: skip
+        return replace(past, by_limit=limited(store, name, past.jobs)), settings
 
 
 def _lines(found: Calibration, words: Words) -> Iterator[str]:
