@@ -26,6 +26,12 @@ SELECT key, arg_min(value, CASE WHEN valid_from <= $2 THEN epoch($2 - valid_from
   ELSE 1e12 + epoch(valid_from - $2) END) AS value
 FROM scheduler_setting WHERE cluster = $1 AND (valid_to IS NULL OR valid_to > $2) GROUP BY key
 """
+# One row = the GPUs that an account may use at the instant, of all models.
+_QUOTAS = """
+SELECT coalesce(account, name) AS account, sum(gpus)::BIGINT AS gpus FROM quota
+WHERE cluster = $1 AND partition IS NULL AND valid_from <= $2
+  AND (valid_to IS NULL OR valid_to > $2) GROUP BY ALL ORDER BY 1
+"""
 
 
 class Rows(Protocol):
@@ -49,8 +55,11 @@ class InForce:
 
 
 def stored_settings(store: Rows, cluster: str, at: datetime) -> dict[str, str]:
-    """The scheduler's settings at ``at`` by key; empty where none were ever imported."""
-    return {row["key"]: row["value"] for row in store.rows(_SETTINGS, [cluster, at])}
+    """The scheduler's settings at ``at`` by key, with quotas of accounts (``quota.ACCOUNT.gpus``)
+    that a scheduler with quotas has; empty where none were ever imported."""
+    found = {row["key"]: row["value"] for row in store.rows(_SETTINGS, [cluster, at])}
+    quotas = store.rows(_QUOTAS, [cluster, at])
+    return found | {f"quota.{row['account']}.gpus": str(row["gpus"]) for row in quotas}
 
 
 def policy_of(settings: Mapping[str, str], jobs: Jobs, *, weighed: bool = True) -> InForce | None:

@@ -9,21 +9,18 @@ queues.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scheduler_advisor.engine.jobs import Jobs
-from scheduler_advisor.past import Past
 
 GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)")
 TYPED = re.compile(r"(?:^|,)gres/gpu:[^=,]+=(\d+)")
-ENFORCING = {"limits", "safe", "all", "1"}
-EXCEEDED = 0.02  # of starts above the limit: until then a limit that came or went on the way
-_OWNED = re.compile(r"^(account|user|qos)\.(.+)\.(GrpTRES)$")
+OWNED = re.compile(r"^(account|user|qos)\.(.+)\.(GrpTRES)$")
+QUOTA = re.compile(r"^quota\.(.+)\.(gpus|guarantee)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ def quotas_of(settings: Mapping[str, str], jobs: Jobs, *, shares: bool = False) 
     remarks = list(tree.remarks())
     keys = tree.keys(shares=shares)
     if not keys and not shares:
-        keys = _by_qos(settings, jobs)
+        keys = _by_qos(settings, jobs) or _stated(settings)
     if any(key.endswith(".maximum") for key in keys):
         remarks.append("limits of accounts or QoS are replayed as quotas of GPUs")
     return Quotas(keys, tuple(remarks))
@@ -66,6 +63,18 @@ def _by_qos(settings: Mapping[str, str], jobs: Jobs) -> dict[str, object]:
         if gpus is not None:
             keys[f"quota.queues.{name}.maximum"] = gpus
     return {"quota.by": "qos", **keys} if keys else {}
+
+
+def _stated(settings: Mapping[str, str]) -> dict[str, object]:
+    """Quotas of a scheduler that has them: each account's own, and no more, or what it is
+    guaranteed where accounts were seen above theirs."""
+    keys: dict[str, object] = {}
+    for key, value in settings.items():
+        if match := QUOTA.match(key):
+            keys[f"quota.queues.{match[1]}.guarantee"] = int(value)
+            if match[2] == "gpus":
+                keys[f"quota.queues.{match[1]}.maximum"] = int(value)
+    return {"quota.by": "account", **keys} if keys else {}
 
 
 class _Tree:
@@ -132,106 +141,10 @@ class _Tree:
         typed = sorted(
             key
             for key, value in self._settings.items()
-            if _OWNED.match(key) and TYPED.search(value) and not GPUS.search(value)
+            if OWNED.match(key) and TYPED.search(value) and not GPUS.search(value)
         )
         if typed:
             yield f"limits on one GPU model are not replayed: {', '.join(typed[:3])}"
         parts = [key for key in self._settings if re.match(r"^user\.[^.]*@", key)]
         if parts:
             yield f"{len(parts)} limits of users in one partition are not replayed"
-
-
-def enforced(settings: Mapping[str, str], past: Past) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The settings without limits that were not in force, and which ones those are.
-
-    None is where Slurm does not enforce limits (AccountingStorageEnforce); one is not that the
-    real starts exceeded, or that a job exceeded alone.
-    """
-    told = settings.get("AccountingStorageEnforce")
-    limits = [key for key in settings if _OWNED.match(key)]
-    if told is not None and not {each.strip() for each in told.lower().split(",")} & ENFORCING:
-        said = f"limits are set and not enforced (AccountingStorageEnforce={told})"
-        gone = [key for key in settings if key.split(".")[0] in ("account", "user", "qos")
-                and key.rpartition(".")[2] in _COUNTED]  # fmt: skip
-        return _without(settings, gone), (said,) if gone else ()
-    if past.wait_s is None:
-        return dict(settings), ()
-    used = _Use(settings, past)
-    over = {key: most for key in limits if (most := used.exceeding(key)) is not None}
-    remarks = tuple(
-        f"{key} = {settings[key]} was not in force: {most:,} GPUs were held at once"
-        for key, most in over.items()
-    )
-    return _without(settings, over), remarks
-
-
-_COUNTED = ("GrpTRES", "GrpJobs", "MaxJobs", "MaxTRES", "MaxTRESPU", "MaxTRESPA", "MaxJobsPU",
-            "MaxJobsPA")  # fmt: skip
-
-
-def _without(settings: Mapping[str, str], gone: Collection[str]) -> dict[str, str]:
-    return {key: value for key, value in settings.items() if key not in gone}
-
-
-class _Use:
-    """What the owners of limits really held."""
-
-    def __init__(self, settings: Mapping[str, str], past: Past) -> None:
-        self._settings, self._past = settings, past
-
-    def exceeding(self, key: str) -> int | None:
-        """The most GPUs held at once where they exceed the limit too often; None: it was kept."""
-        match = _OWNED.match(key)
-        limit = gpu_limit(self._settings[key])
-        own = self._jobs_of(match[1], match[2]) if match and limit is not None else None
-        if own is None or limit is None or not own.any():
-            return None
-        past = self._past
-        gpus = past.gpus_held[own]
-        held = held_at_starts(past.real_start[own], past.real_end[own], gpus)
-        judged = past.judged[own] & (gpus > 0)
-        if not judged.any():
-            return None
-        above = held[judged] > limit + 1e-9
-        alone = gpus[judged].max() > limit
-        return round(float(held[judged].max())) if alone or above.mean() > EXCEEDED else None
-
-    def _jobs_of(self, kind: str, name: str) -> NDArray[np.bool_]:
-        jobs = self._past.jobs
-        if kind == "qos":
-            of_qos: NDArray[np.bool_] = jobs.qos.codes == _code(jobs.qos.names, name)
-            return of_qos
-        account, _, user = name.partition("/")
-        if kind == "user":
-            both = jobs.account.codes == _code(jobs.account.names, account)
-            mask: NDArray[np.bool_] = both & (jobs.user.codes == _code(jobs.user.names, user))
-            return mask
-        below = {account}
-        while (
-            more := {
-                key[len("account.") : -len(".Parent")]
-                for key, value in self._settings.items()
-                if key.startswith("account.") and key.endswith(".Parent") and value in below
-            }
-            - below
-        ):
-            below |= more
-        codes = [at for at, each in enumerate(jobs.account.names) if each in below]
-        return np.isin(jobs.account.codes, codes)
-
-
-def held_at_starts(
-    start: NDArray[np.int64], end: NDArray[np.int64], gpus: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """GPUs that these jobs held when each of them had started, itself included."""
-    by_start, by_end = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
-    up = np.concatenate([[0.0], np.cumsum(gpus[by_start])])
-    down = np.concatenate([[0.0], np.cumsum(gpus[by_end])])
-    begun = np.searchsorted(start[by_start], start, "right")
-    ended = np.searchsorted(end[by_end], start, "right")
-    held: NDArray[np.float64] = up[begun] - down[ended]
-    return held
-
-
-def _code(names: Sequence[str], name: str) -> int:
-    return names.index(name) if name in names else -1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from scheduler_advisor.calibration.enforced import enforced
 from scheduler_advisor.calibration.in_force import policy_of, with_rules
-from scheduler_advisor.calibration.quotas import enforced, quotas_of
+from scheduler_advisor.calibration.quotas import quotas_of
 from scheduler_advisor.calibration.told_limits import told_limits
 from scheduler_advisor.caps import Caps
 from scheduler_advisor.engine.cluster import Cluster

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_advisor.calibration.quotas import held_at_starts
+from scheduler_advisor.calibration.enforced import held_at_starts
 from scheduler_advisor.engine.limits import Limit, Scope
 from scheduler_advisor.past import Past
 
@@ -56,6 +56,10 @@ def told_limits(settings: Mapping[str, str], past: Past) -> Told:
 def _known(settings: Mapping[str, str], kind: str, name: str) -> bool:
     """Whether a setting tells a limit of the owner, of an account above it or a user in it."""
     if kind == "account" and any(key.startswith(f"user.{name}/") for key in settings):
+        return True
+    if kind == "account" and any(
+        f"quota.{name}.{key}" in settings for key in ("gpus", "guarantee")
+    ):
         return True
     seen: set[str] = set()
     while name and name not in seen:

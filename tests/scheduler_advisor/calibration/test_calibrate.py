@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from scheduler_advisor.calibration.calibrate import calibrate
 from scheduler_advisor.calibration.compare import compare, rank_correlation
 from scheduler_advisor.calibration.grade import Grade
-from scheduler_advisor.calibration.in_force import policy_of, with_rules
+from scheduler_advisor.calibration.in_force import policy_of, stored_settings, with_rules
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.limits import Limit, Partition, Scope
 from scheduler_advisor.engine.policy import Policy
@@ -19,6 +20,7 @@ from scheduler_advisor.past import past_of
 from scheduler_advisor.readers.jobs import read_jobs
 from scheduler_advisor.report.replay_json import calibration_json
 
+T0 = datetime(2026, 10, 5, tzinfo=UTC)
 SLURM = {
     "SchedulerType": "sched/backfill",
     "SchedulerParameters": "bf_interval=30,bf_max_job_test=77",
@@ -286,3 +288,21 @@ def held_most(outcome, own):
     starts, ends = outcome.start[own], outcome.end[own]
     gpus = outcome.jobs.gpus[own]
     return max(int(gpus[(starts <= at) & (at < ends)].sum()) for at in starts)
+
+
+def test_quotas_of_other_schedulers_are_caps_or_guarantees_where_they_were_exceeded(
+    store, made_past
+):
+    with store.work() as work:
+        rows = (("bio-a", "bio", 9), ("bio-b", "bio", 3), ("ml", "ml", 6), ("chem", "chem", 40))
+        work.append("quota", {
+            "cluster": ["c"] * 4, "name": [row[0] for row in rows],
+            "account": [row[1] for row in rows], "gpus": [row[2] for row in rows],
+            "valid_from": [T0] * 4, "source": ["t"] * 4,
+        })  # fmt: skip
+    settings = stored_settings(store, "c", T0)
+    assert settings == {"quota.bio.gpus": "12", "quota.chem.gpus": "40", "quota.ml.gpus": "6"}
+    past = limited_past(made_past)  # bio held 9 at most, ml up to 12
+    found = calibrate(past, settings)
+    quotas = {q.name: (q.guarantee, q.maximum) for q in found.policy.quota.queues}
+    assert quotas == {"bio": (12, 12), "chem": (40, 40), "ml": (6, None)}
