@@ -6,8 +6,10 @@ from scheduler_advisor.handover.draft import Draft
 from scheduler_advisor.handover.errors import HandoverError
 from scheduler_advisor.handover.kubernetes.objects import GPU, Body, Objects, clean, made
 from scheduler_advisor.handover.queues import Queue, queues_of
+from scheduler_advisor.handover.steps import Known
 
 API, COHORT, FLAVOR = "kueue.x-k8s.io/v1beta2", "unstrand", "gpu"
+SHARED, ALL = "shared", "cluster"
 
 
 def all_queues(objects: Objects) -> list[Body]:
@@ -29,6 +31,7 @@ def queues(draft: Draft, objects: Objects) -> None:
         if name not in parents:
             body = objects.put(made(API, "ClusterQueue", clean(name), {"namespaceSelector": {}}))
             set_quota(body["spec"], queue, place)
+    _what_is_left(draft, objects, place, any_queue=bool(wanted))
     if not all_queues(objects):
         _one_for_all(draft, objects, place[0])
     if parents:
@@ -41,14 +44,48 @@ def queues(draft: Draft, objects: Objects) -> None:
     draft.always("quota.reclaim_to", "guarantee", "Kueue reclaims the nominal quota")
 
 
+def _what_is_left(
+    draft: Draft, objects: Objects, place: tuple[str, str], *, any_queue: bool
+) -> None:
+    """GPUs that no queue is guaranteed: a cohort has only what its queues have, so that a queue
+    without jobs of its own brings them in for others to borrow."""
+    if any_queue and objects.known is not Known.FILE:
+        objects.drop("ClusterQueue", ALL)  # ours, of a cluster without queues of teams
+    given = sum(
+        _nominal(body) for body in all_queues(objects) if body["metadata"]["name"] != SHARED
+    )
+    rest = draft.site.gpus - given
+    if not any_queue or rest <= 0:
+        objects.drop("ClusterQueue", SHARED)
+        return
+    body = objects.put(made(API, "ClusterQueue", SHARED, {"namespaceSelector": {}}))
+    set_quota(body["spec"], Queue(SHARED, rest, None, 1, None, ""), place)
+    draft.remark(
+        "quota.queues",
+        f"{rest} GPUs that no queue is guaranteed are queue {SHARED}'s: give it no LocalQueue, and"
+        " the others borrow them",
+    )
+
+
+def _nominal(body: Body) -> int:
+    """GPUs that a ClusterQueue is guaranteed, of all flavors."""
+    return sum(
+        int(one.get("nominalQuota", 0))
+        for group in body["spec"].get("resourceGroups", [])
+        for flavor in group["flavors"]
+        for one in flavor["resources"]
+        if one["name"] == GPU
+    )
+
+
 def _one_for_all(draft: Draft, objects: Objects, flavor: str) -> None:
     if not draft.site.gpus:
         raise HandoverError(
             "Kueue: a quota needs the number of GPUs: give kueue.yaml"
             " (kubectl get clusterqueues,resourceflavors -o yaml), or name a cluster with nodes"
         )
-    body = objects.put(made(API, "ClusterQueue", "cluster", {"namespaceSelector": {}}))
-    set_quota(body["spec"], Queue("cluster", draft.site.gpus, None, 1, None, ""), (flavor, ""))
+    body = objects.put(made(API, "ClusterQueue", ALL, {"namespaceSelector": {}}))
+    set_quota(body["spec"], Queue(ALL, draft.site.gpus, None, 1, None, ""), (flavor, ""))
 
 
 def flavor_of(objects: Objects) -> str:

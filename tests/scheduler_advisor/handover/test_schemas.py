@@ -293,3 +293,58 @@ def test_a_guard_that_was_set_before_its_part_is_switched_on_is_not_lost(hand):
     kai = hand("kai", {}, {"preemption": "priority"})
     assert kai.complete
     assert "preemption.reach" in {one.key for one in kai.remarks}
+
+
+TEAMS = {"bio": 8, "chem": 12, "ml": 8}
+CAPPED = {"quota.by": "account"} | {f"quota.queues.{t}.maximum": n for t, n in TEAMS.items()}
+LENT = {
+    "wider": {f"quota.queues.{team}.maximum": n + n // 2 for team, n in TEAMS.items()},
+    "half": {f"quota.queues.{team}.maximum": "none" for team in TEAMS}
+    | {f"quota.queues.{team}.guarantee": n for team, n in TEAMS.items()}
+    | {f"quota.queues.{team}.lend": n // 2 for team, n in TEAMS.items()},
+    "reclaim": {f"quota.queues.{team}.maximum": "none" for team in TEAMS}
+    | {f"quota.queues.{team}.guarantee": n for team, n in TEAMS.items()}
+    | {"quota.reclaim": "strict"},
+}
+
+
+@pytest.mark.parametrize("change", LENT)
+@pytest.mark.parametrize("scheduler", KUBERNETES)
+def test_limits_that_are_widened_or_lent_are_well_formed(scheduler, change, hand, objects, faults):
+    for body in objects(hand(scheduler, CAPPED, LENT[change])).values():
+        assert faults(scheduler, body) == []
+
+
+def quota_of(kueue, name):
+    groups = kueue["ClusterQueue", name]["spec"]["resourceGroups"]
+    return groups[0]["flavors"][0]["resources"][0]
+
+
+def test_wider_limits_mean_the_same_everywhere_and_leave_gpus_to_borrow(hand, objects):
+    kueue = objects(hand("kueue", CAPPED, LENT["wider"]))
+    assert quota_of(kueue, "chem") == {
+        "name": "nvidia.com/gpu", "nominalQuota": 0, "borrowingLimit": 18,
+    }  # fmt: skip
+    # Nobody is guaranteed any of the 32 GPUs: without a queue that brings them in nothing runs.
+    fresh = objects(hand("kueue", {}, CAPPED | LENT["wider"]))
+    assert quota_of(fresh, "shared") == {"name": "nvidia.com/gpu", "nominalQuota": 32}
+    assert objects(hand("volcano", CAPPED, LENT["wider"]))["Queue", "ml"]["spec"]["capability"] == {
+        "nvidia.com/gpu": "12"
+    }
+    kai = objects(hand("kai", CAPPED, LENT["wider"]))["Queue", "ml"]["spec"]["resources"]["gpu"]
+    assert kai["limit"] == 12
+    capacity = properties(hand("yarn", CAPPED, LENT["wider"]), "capacity-scheduler.xml")
+    assert capacity["yarn.scheduler.capacity.root.ml.maximum-capacity"] == "37.50"
+
+
+def test_lent_limits_are_nominal_quotas_with_a_bound_on_lending(hand, objects):
+    kueue = objects(hand("kueue", CAPPED, LENT["half"]))
+    assert quota_of(kueue, "chem") == {
+        "name": "nvidia.com/gpu", "nominalQuota": 12, "lendingLimit": 6,
+    }  # fmt: skip
+    assert quota_of(kueue, "shared")["nominalQuota"] == 32 - 28
+    back = objects(hand("kueue", CAPPED, LENT["reclaim"]))
+    assert back["ClusterQueue", "ml"]["spec"]["preemption"]["reclaimWithinCohort"] == "Any"
+    volcano = objects(hand("volcano", CAPPED, LENT["reclaim"]))["Queue", "ml"]["spec"]
+    assert volcano["deserved"] == {"nvidia.com/gpu": "8"}
+    assert "capability" not in volcano
