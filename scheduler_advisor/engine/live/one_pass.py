@@ -7,12 +7,14 @@ from typing import Any
 from scheduler_advisor.engine.live.compiled import leaf
 from scheduler_advisor.engine.live.dissolved import dissolved
 from scheduler_advisor.engine.live.hope import nobody_can_start
+from scheduler_advisor.engine.live.passed_over import may_pass_over, pass_over
 from scheduler_advisor.engine.live.start import NO_BACKFILL
 from scheduler_advisor.engine.live.tuples import (
     CAST,
     EXAMINED,
     HEAD,
     HOPE,
+    MOMENT,
     NONE,
     NOW,
     PASS,
@@ -108,6 +110,7 @@ def part_pass(
     first_line = part * lines_each
     lines = live.lines
     z[PASS] += 1
+    z[MOMENT] += 1
     z[HEAD] = NONE
     z[CAST] = 0
     z[EXAMINED] = 0
@@ -115,6 +118,7 @@ def part_pass(
     z[HOPE] = live.hope.start[part]
     open_lines(live, terms, first_line, lines_each)
     line = NONE
+    passes_over = may_pass_over(rules, terms)
     while True:
         if line == NONE:
             line = next_line(live, terms, first_line)
@@ -123,10 +127,21 @@ def part_pass(
         if z[HEAD] != NONE:
             if not goes_on(rules, terms, z):
                 break
+            if passes_over:
+                pass_over(w, live, rules, terms, z, line)
+                if lines.cursor[line] >= lines.last[line]:
+                    if terms.by_queue != 0:
+                        change_open(live.tree, line - first_line, -1)
+                    line = NONE
+                    continue
+                if rules.depth != 0 and z[EXAMINED] >= rules.depth:
+                    break
             z[EXAMINED] += 1
         job = lines.jobs[lines.cursor[line]]
         lines.cursor[line] += 1
         started = examine(w, live, rules, terms, z, line, job)
+        if started:
+            z[MOMENT] += 1
         blocked = not started and z[HEAD] != NONE and terms.skips != 0
         if blocked and nobody_can_start(w, live, z, part):
             if nothing_follows(rules, terms, z):

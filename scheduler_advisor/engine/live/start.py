@@ -17,6 +17,7 @@ from scheduler_advisor.engine.live.tuples import (
     FREE,
     HEAD,
     LONG_EPOCH,
+    MOMENT,
     NONE,
     NOW,
     SHADOWS_SUM,
@@ -28,9 +29,11 @@ from scheduler_advisor.engine.live.tuples import (
 from scheduler_advisor.engine.parts.network import place_in_network
 from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.placing import may_fit
+from scheduler_advisor.engine.scored import BY_CHANCE
 from scheduler_advisor.engine.shadow import SH_AT, SH_FREE
 from scheduler_advisor.engine.steps import milli_held, wall_of
 from scheduler_advisor.engine.world import (
+    RANDOM,
     S_SIZE,
     Rules,
     World,
@@ -55,6 +58,7 @@ def casts(w: World, live: Live, rules: Rules, z: Any, head: int) -> None:
     z[CAST] = 1
     z[SHADOWS_SUM] += 1
     z[LONG_EPOCH] += 1
+    z[MOMENT] += 1
 
 
 @leaf
@@ -62,6 +66,14 @@ def promised(w: World, job: int, now: int) -> bool:
     """Does the job end by the head's shadow, as far as anyone believes?"""
     until = now + max(wall_of(w.rows, w.runs, 1, job), w.rows.limit[job])
     return until <= w.shadow.number[SH_AT]
+
+
+@leaf
+def steady(rules: Rules, terms: Terms) -> bool:
+    """Does the same shape fail the same way until something changes? Not by chance, in windows of
+    time, or where jobs of one shape talk more or less."""
+    by_chance = rules.placement == RANDOM or rules.ties == BY_CHANCE
+    return not by_chance and rules.reservations == 0 and terms.by_network == 0
 
 
 @leaf
@@ -94,7 +106,7 @@ def may_be_placed(w: World, live: Live, rules: Rules, terms: Terms, z: Any, job:
         casts(w, live, rules, z, z[HEAD])
     if promised(w, job, z[NOW]):
         return 0
-    no_room = w.failed[shape, 1] == z[LONG_EPOCH]
+    no_room = w.failed[shape, 1] == z[LONG_EPOCH] or w.failed[shape, 2] == z[MOMENT]
     return -1 if no_room or w.shadow.number[SH_FREE] - size < rules.headroom_milli else 1
 
 
@@ -138,6 +150,8 @@ def starts(
     if placed != 1:
         if placed == 0 and rules.reservations == 0:
             w.failed[w.rows.shape[job], guard] = z[LONG_EPOCH if guard != 0 else EPOCH]
+        if placed < 0 and guard != 0 and steady(rules, terms):
+            w.failed[w.rows.shape[job], 2] = z[MOMENT]
         return False
     taken_off(w, live, z, line, job)
     set_going(w, live, rules, terms, z, job, z[NOW], 0)

@@ -86,8 +86,9 @@ QUEUE_COLUMNS = 20
     SEEN_QUEUES,  # queues blocked in this pass
     WAITING_QUEUES,  # queues in which somebody waits
     CLOCK,  # moves when room may have come free that no victim held
-) = range(42)
-SCALARS = 42
+    MOMENT,  # moves, within a pass, when what is free or promised changes
+) = range(43)
+SCALARS = 43
 
 
 class Lines(NamedTuple):
