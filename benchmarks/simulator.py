@@ -84,7 +84,7 @@ def measure(name: str, jobs: Jobs, cluster: Cluster, policy: Policy, rounds: int
     best = min((simulate(jobs, cluster, policy) for _ in range(rounds)), key=lambda o: o.engine_s)
     unplaceable = int((best.state == 2).sum())
     assert best.started.sum() + unplaceable == len(jobs), "jobs are missing"
-    assert best.events == 2 * len(jobs) - unplaceable, "events are missing"
+    assert best.events == 2 * (len(jobs) - unplaceable), "events are missing"
     FIGURES[name] = {
         "jobs_per_s": round(len(jobs) / best.engine_s),
         "mean_queue": round(queue_of(best), 1),

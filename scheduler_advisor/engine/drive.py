@@ -105,6 +105,7 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
         if at == LATER:
             break
         at = max(at, now)
+        stirred = False
         held_sum += held_milli * (at - now)
         queue_sum += waiting * (at - now)
         now = at
@@ -133,6 +134,7 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
             long_epoch += 1
             moment += 1
             full = True
+            stirred = True
             if rules.components > 1:
                 dirty[component[shapes[rows.shape[job], S_CLASS]]] = 1
             if rules.dependencies != 0:
@@ -157,6 +159,7 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
             epoch += 1
             moment += 1
             full = True
+            stirred = True
             shadow_head = -1
             dirty[:] = 1
 
@@ -168,11 +171,10 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
             next_arrival = eligible[arrival[arrived]] if arrived < jobs else LATER
             events += 1
             rank = rank_of[job]
-            if rows.shape[job] < 0 or (
-                rules.dependencies != 0 and (family.waits_for[job] > 0 or holds(queue, rank))
-            ):
+            if rules.dependencies != 0 and (family.waits_for[job] > 0 or holds(queue, rank)):
                 continue
             insert(queue, rank)
+            stirred = True
             waiting += 1
             lowest_new = min(lowest_new, rank)
             if rules.components > 1:
@@ -180,6 +182,8 @@ def drive(w: World, rules: Rules, totals: Any) -> None:
 
         # 4. one pass over every queue in which something may have changed
         if waiting == 0 or (free_milli < smallest and rules.preempt == 0):
+            continue
+        if not stirred:  # somebody's time has come who waits for another job
             continue
         full = full or anew or head < 0 or lowest_new < seen
         if not full and (lowest_new == NONE or rules.backfill == NO_BACKFILL):

@@ -137,7 +137,7 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
                         less += task_milli(w, job, task)
                     held_milli -= less
                     free_milli += give_back(w, rules, p, job)
-        for job in range(jobs if rules.gang_timeout != 0 else 0):
+        for job in range(len(rows.run) if rules.gang_timeout != 0 else 0):
             if may_give_up(p, job, news) and p.since[job] + rules.gang_timeout <= now:
                 p.gave[job, 0] = p.gave[job, 0] + 1 if p.gave[job, 1] == news else 1
                 p.gave[job, 1] = news
@@ -152,7 +152,7 @@ def drive_holding(w: World, rules: Rules, p: Patience, totals: Any) -> None:
             job = w.arrival[arrived]
             arrived += 1
             events += 1
-            if rows.shape[job] < 0 or (rules.dependencies != 0 and w.family.waits_for[job] > 0):
+            if rules.dependencies != 0 and w.family.waits_for[job] > 0:
                 continue
             news += 1
             insert(w.queue, w.rank[job])

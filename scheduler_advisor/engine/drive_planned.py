@@ -190,9 +190,7 @@ def drive_planned(
             next_arrival = eligible[arrival[arrived]] if arrived < jobs else LATER
             events += 1
             rank = rank_of[job]
-            if rows.shape[job] < 0 or (
-                rules.dependencies != 0 and (family.waits_for[job] > 0 or holds(queue, rank))
-            ):
+            if rules.dependencies != 0 and (family.waits_for[job] > 0 or holds(queue, rank)):
                 continue
             insert(queue, rank)
             waiting += 1

@@ -60,7 +60,7 @@ class Pool(NamedTuple):
 
 def empty_pool(world: World, total_milli: int) -> Pool:
     """Nothing runs, nothing is planned."""
-    size = len(world.arrival)
+    size = len(world.rows.run)
     room = 2 * size + 8
     return Pool(
         empty_steps(room, total_milli),
@@ -200,8 +200,6 @@ def drive_pool(w: World, p: Pool, smallest: int, totals: Any) -> None:
             arrived += 1
             next_arrival = w.eligible[w.arrival[arrived]] if arrived < jobs else LATER
             events += 1
-            if rows.shape[job] < 0:
-                continue
             rank = w.rank[job]
             insert(w.queue, rank)
             waiting += 1

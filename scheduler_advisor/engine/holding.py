@@ -46,7 +46,7 @@ class Patience(NamedTuple):
 
 def empty_patience(world: World, submit: Any, band: Any) -> Patience:
     """Nobody holds anything."""
-    size = len(world.arrival)
+    size = len(world.rows.run)
     return Patience(
         tasks=np.zeros(size, np.int64),
         since=np.zeros(size, np.int64),

@@ -122,7 +122,6 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
     keeps_list = rules.preempt or policy.backfill in PLANNED
     tasks = jobs.tasks + (jobs.rest_gpus > 0)
     places = np.concatenate(([0], np.cumsum(tasks)))
-    in_order = bool(np.all(jobs.eligible[1:] >= jobs.eligible[:-1]))
     world = World(
         nodes=nodes,
         buckets=buckets,
@@ -150,7 +149,7 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         ),
         failed=np.zeros((len(shapes), 3), np.int64),
         eligible=jobs.eligible,
-        arrival=np.arange(size) if in_order else np.argsort(jobs.eligible, kind="stable"),
+        arrival=np.zeros(0, np.int64),
         rank=rank,
         at_rank=at_rank,
         component=groups.component,
@@ -163,7 +162,17 @@ def prepare(jobs: Jobs, cluster: Cluster, policy: Policy) -> Prepared:
         dirty=np.zeros(rules.components, np.int64),
     )
     _try_alone(world, rules, policy, jobs, of_job, hopeless)
-    return Prepared(world, rules, hopeless)
+    return Prepared(with_arrivals(world), rules, hopeless)
+
+
+def with_arrivals(world: World) -> World:
+    """The world whose jobs arrive when they are eligible. What can never run does not: at its
+    instant nothing would have happened, and no pass would have been due."""
+    able = np.flatnonzero(world.rows.shape >= 0)
+    eligible = world.eligible[able]
+    if np.any(eligible[1:] < eligible[:-1]):
+        able = able[np.argsort(eligible, kind="stable")]
+    return world._replace(arrival=able)
 
 
 def _try_alone(

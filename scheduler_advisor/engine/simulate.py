@@ -90,7 +90,7 @@ def run(
     if suits(jobs, cluster, policy, rules):
         drive_pool(world, empty_pool(world, int(totals[FREE])), rules.smallest_milli, totals)
         return NO_DEADLOCKS
-    size, nodes = len(world.arrival), len(world.nodes.table)
+    size, nodes = len(world.rows.run), len(world.nodes.table)
     drive_planned(
         world,
         rules,

@@ -23,6 +23,7 @@ from scheduler_advisor.engine.live.tuples import (
     BLOCKED,
     BUDGET_OUT,
     DOWN_SUM,
+    DUE,
     ENDS,
     EVENTS_SUM,
     EVICTED,
@@ -65,8 +66,6 @@ def next_instant(w: World, live: Live, rules: Rules, terms: Terms, z: Any) -> in
     at = LATER
     if z[ENDS] > 0:
         at = live.ends[0] >> JOB_BITS
-    if z[ARRIVED] < len(w.arrival):
-        at = min(at, w.eligible[w.arrival[z[ARRIVED]]])
     if z[HAPPENED] < len(w.outside):
         at = min(at, w.outside[z[HAPPENED], 0])
     if z[WRITERS] > 0:
@@ -80,6 +79,9 @@ def next_instant(w: World, live: Live, rules: Rules, terms: Terms, z: Any) -> in
     waits = terms.interval != 0 and z[WAITING] > 0 and z[BLOCKED] != 0
     if waits and (z[NOW] % terms.interval != 0 or z[RUNNING] > 0):
         at = min(at, (z[NOW] // terms.interval + 1) * terms.interval)
+    z[DUE] = max(at, z[NOW])
+    if z[ARRIVED] < len(w.arrival):
+        at = min(at, w.eligible[w.arrival[z[ARRIVED]]])
     return max(at, z[NOW])
 
 
@@ -120,17 +122,18 @@ def end_all(w: World, live: Live, rules: Rules, terms: Terms, z: Any, now: int) 
 
 
 @kernel
-def arrive(w: World, live: Live, rules: Rules, terms: Terms, z: Any, now: int) -> None:
-    """Jobs become eligible."""
+def arrive(w: World, live: Live, rules: Rules, terms: Terms, z: Any, now: int) -> int:
+    """Jobs become eligible; returns how many queue."""
+    queued = 0
     while z[ARRIVED] < len(w.arrival) and w.eligible[w.arrival[z[ARRIVED]]] <= now:
         job = w.arrival[z[ARRIVED]]
         z[ARRIVED] += 1
         z[EVENTS_SUM] += 1
-        if w.rows.shape[job] < 0:
-            continue
         if rules.dependencies != 0 and w.family.waits_for[job] > 0:
             continue
         enqueue(w, live, terms, z, job, now)
+        queued += 1
+    return queued
 
 
 @dissolved
@@ -184,7 +187,7 @@ def replay(w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_each:
         resolve(w, live, rules, terms, z, at)
         happen(w, live, rules, terms, z, at)
         resolve(w, live, rules, terms, z, at)  # a failure may have taken the last victim
-        arrive(w, live, rules, terms, z, at)
+        queued = arrive(w, live, rules, terms, z, at)
         while z[TIMERS] > 0 and live.timers[0] >> JOB_BITS <= at:
             job = live.timers[0] & JOB_MASK
             due = rings(w, live, terms, live.timers[0])
@@ -193,7 +196,8 @@ def replay(w: World, live: Live, rules: Rules, terms: Terms, z: Any, lines_each:
                 grow_for_all(live.hope, z)
             if due and terms.has_levels != 0:
                 push_timers(w, live, terms, z, job, at)
-        scheduling_pass(w, live, rules, terms, z, lines_each)
+        if queued > 0 or z[DUE] <= at:
+            scheduling_pass(w, live, rules, terms, z, lines_each)
 
 
 @kernel

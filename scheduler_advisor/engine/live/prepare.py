@@ -58,7 +58,7 @@ from scheduler_advisor.engine.policy import (
     Policy,
     Preemption,
 )
-from scheduler_advisor.engine.prepare import Prepared, prepare
+from scheduler_advisor.engine.prepare import Prepared, prepare, with_arrivals
 from scheduler_advisor.engine.world import M_RESTORE, S_PLAIN, WHOLE
 
 Ints = NDArray[np.int64]
@@ -147,7 +147,8 @@ def _over_maximum(jobs: Jobs, base: Prepared, queues: Queues) -> Prepared:
     if not over.any():
         return base
     rows = base.world.rows._replace(shape=np.where(over, -1, base.world.rows.shape))
-    return replace(base, world=base.world._replace(rows=rows), unplaceable=base.unplaceable | over)
+    world = with_arrivals(base.world._replace(rows=rows))
+    return replace(base, world=world, unplaceable=base.unplaceable | over)
 
 
 def _with_plans(base: Prepared, cluster: Cluster, terms: Terms) -> Prepared:

@@ -87,8 +87,9 @@ QUEUE_COLUMNS = 20
     WAITING_QUEUES,  # queues in which somebody waits
     CLOCK,  # moves when room may have come free that no victim held
     MOMENT,  # moves, within a pass, when what is free or promised changes
-) = range(43)
-SCALARS = 43
+    DUE,  # the next instant, arrivals apart
+) = range(44)
+SCALARS = 44
 
 
 class Lines(NamedTuple):

@@ -15,7 +15,7 @@ from scheduler_advisor.engine.parts.net import ANYWHERE, IN_LEAF, Net, measured
 from scheduler_advisor.engine.parts.places import narrowed_links, needs_of, places_of
 from scheduler_advisor.engine.place import move_job
 from scheduler_advisor.engine.policy import Placement, Policy
-from scheduler_advisor.engine.prepare import Prepared
+from scheduler_advisor.engine.prepare import Prepared, with_arrivals
 from scheduler_advisor.engine.world import GROUP, S_CLASS, S_GPU, S_MILLI
 
 Ints = NDArray[np.int64]
@@ -46,7 +46,7 @@ def with_net(ready: Prepared, jobs: Jobs, cluster: Cluster, policy: Policy) -> t
     hopeless = _best_placements(ready, net, policy)
     world.rows.shape[hopeless] = -1
     ready.unplaceable[hopeless] = True
-    return ready, net
+    return replace(ready, world=with_arrivals(world)), net
 
 
 def _net(ready: Prepared, jobs: Jobs, cluster: Cluster, policy: Policy) -> Net:
