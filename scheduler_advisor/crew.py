@@ -16,6 +16,10 @@ from typing import Any
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.workers import LOOK_EVERY_S, CancelledError, never
 
+GRACE_S = 2.0
+"""So long may a piece of work that nobody wants any more go on: most end by themselves, and a new
+process would take as long until it works again."""
+
 
 class Process:
     """One worker; started at its first work, and again after it has died."""
@@ -24,10 +28,13 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
         self._held: Any = None
         self._over = False
+        self.unwanted = False  # nobody waits for what it works on
 
     def do(self, held: Any, work: Callable[[Any, Any], Any], item: Any) -> Any:
         """The result of ``work(held, item)``; the input is sent only when it is another one."""
         child = self._running()
+        if self.unwanted:
+            raise CancelledError("nobody waits for it any more")
         try:
             if held is not self._held:
                 self._send(child, "hold", held)
@@ -47,6 +54,13 @@ class Process:
     def holds(self, held: Any) -> bool:
         """Whether this input need not be sent again."""
         return held is self._held
+
+    def interrupt(self) -> None:
+        """End what it works on; the next work starts the process again."""
+        self.unwanted = True
+        child = self._child
+        if child is not None:
+            child.terminate()
 
     def kill(self) -> None:
         """End the process for good; whoever waits for its answer hears that it died."""
@@ -93,6 +107,7 @@ class Crew:
     def __init__(self, count: int) -> None:
         self._all = [Process() for _ in range(count)]
         self._idle = list(self._all)
+        self._busy: dict[object, Process] = {}  # by the ticket of the work
         self._one_idle = threading.Condition()
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="crew")
 
@@ -103,26 +118,31 @@ class Crew:
         items: Sequence[Any],
         cancelled: Callable[[], bool] = never,
     ) -> Iterator[tuple[Any, Any]]:
-        """Every item once, as it is done; CancelledError as soon as ``cancelled()`` says so.
+        """Every item once, as it is done; CancelledError as soon as ``cancelled()`` says so: what
+        is being worked on is then ended after `GRACE_S`, and its process is free for others.
 
         No more items wait in line at a time than there are processes: whoever comes later has its
         turn after one item of each, not after all of them.
         """
         left = deque(items)
         waiting: dict[Future[Any], Any] = {}
+        tickets: dict[Future[Any], object] = {}
         try:
             while left or waiting:
                 if cancelled():
                     raise CancelledError("cancelled")
                 while left and len(waiting) < len(self._all):
                     item = left.popleft()
-                    waiting[self._threads.submit(self._one, held, work, item)] = item
+                    ticket = object()
+                    future = self._threads.submit(self._one, ticket, held, work, item)
+                    waiting[future], tickets[future] = item, ticket
                 done, _ = wait(waiting, LOOK_EVERY_S, FIRST_COMPLETED)
                 for future in done:
                     yield waiting.pop(future), future.result()
         finally:
-            for future in waiting:
-                future.cancel()
+            running = [future for future in waiting if not future.cancel()]
+            for future in wait(running, GRACE_S).not_done:
+                self._interrupt(tickets[future])
 
     def close(self) -> None:
         """End the processes; what they work on is lost."""
@@ -132,15 +152,23 @@ class Crew:
         for process in self._all:
             process.stop()
 
-    def _one(self, held: Any, work: Callable[[Any, Any], Any], item: Any) -> Any:
+    def _interrupt(self, ticket: object) -> None:
+        with self._one_idle:
+            process = self._busy.get(ticket)
+            if process is not None:
+                process.interrupt()
+
+    def _one(self, ticket: object, held: Any, work: Callable[[Any, Any], Any], item: Any) -> Any:
         with self._one_idle:
             self._one_idle.wait_for(lambda: bool(self._idle))
             knows = [process for process in self._idle if process.holds(held)]
             process = (knows or self._idle)[0]
             self._idle.remove(process)
+            self._busy[ticket], process.unwanted = process, False
         try:
             return process.do(held, work, item)
         finally:
             with self._one_idle:
+                del self._busy[ticket]
                 self._idle.append(process)
                 self._one_idle.notify()

@@ -178,6 +178,22 @@ def test_one_who_comes_later_has_its_turn_after_one_item_of_each():
         crew.close()
 
 
+def test_what_is_cancelled_in_the_middle_of_an_item_frees_its_process_for_others(monkeypatch):
+    """A replay can take many minutes; two that nobody wants any more would block everybody."""
+    monkeypatch.setattr("scheduler_advisor.crew.GRACE_S", 0.2)
+    crew = Crew(1)
+    stop = threading.Event()
+    try:
+        list(crew.each(time.sleep, operator.call, [0.0]))
+        threading.Timer(0.3, stop.set).start()
+        with pytest.raises(CancelledError):
+            list(crew.each(time.sleep, operator.call, [600, 600], stop.is_set))
+        assert list(crew.each(abs, operator.call, [-1])) == [(-1, 1)]
+        assert list(crew.each(abs, operator.call, [-2, 3])) == [(-2, 2), (3, 3)]
+    finally:
+        crew.close()
+
+
 _PARENT = """
 import operator, time
 from scheduler_advisor.crew import Crew
