@@ -7,9 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduler_advisor.calibration.in_force import policy_of
+from scheduler_advisor.calibration.calibrate import calibrate
+from scheduler_advisor.calibration.in_force import policy_of, with_rules
+from scheduler_advisor.calibration.rules import caps_of
+from scheduler_advisor.diagnosis.aims import aims
+from scheduler_advisor.diagnosis.diagnose import diagnose
 from scheduler_advisor.engine.limits import Limit, Scope
 from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.goals import Goals, parse_goals
 from scheduler_advisor.handover.handover import snippets, target_of
 from scheduler_advisor.past import Past
@@ -21,6 +26,7 @@ from scheduler_advisor.search.candidate import candidate, harmed
 from scheduler_advisor.search.catalogue import LIMITS, Change, Part, applied, said
 from scheduler_advisor.search.choose import chosen
 from scheduler_advisor.search.quota_changes import quota_changes, shares_of
+from scheduler_advisor.search.search import search
 from scheduler_advisor.search.usable import usable
 from scheduler_advisor.workers import Inline
 
@@ -187,3 +193,47 @@ def test_a_past_without_real_starts_tries_what_needs_no_measure(past, policy):
     bare: Past = replace(past, wait_s=None)
     names = set(named(quota_changes(bare, policy, resumes=False)))
     assert names == {"limits_off", "limits_wider", "limits_to_shares", "borrow_half"}
+
+
+def test_a_limit_per_user_that_leaves_gpus_free_is_named_and_raised(planted):
+    site = planted.sites["quota"]
+    base, seen = planted.past_of(planted.play(planted.arrivals(site, 4, DAYS), site.fixed), DAYS)
+    users = [f"u{job % 5}" if job % 3 else "heavy" for job in range(len(base.jobs))]
+    jobs = base.jobs.changed(user=users, qos=["normal"] * len(users))
+    settings = SETTINGS | {"qos.normal.MaxTRESPU": "gres/gpu=10"}
+    settings = {key: value for key, value in settings.items() if not key.startswith("account.")}
+    ruled = with_rules(base.cluster, settings)
+    outcome = simulate(jobs, ruled, policy_of(settings, jobs).policy)
+    past = replace(base, jobs=jobs, wait_s=outcome.first_start - jobs.submit)
+    found = calibrate(past, settings)
+    assert found.grade == "A"
+    diagnosis = diagnose(bench_of(past, Goals()), placed(outcome, seen), caps_of(settings, past))
+    assert diagnosis.leading == "quota"
+    tried = search(found.past, found.policy, Goals(), aims=aims(diagnosis, past, Goals()))
+    assert said(tried.best[0].name)[0] in ("user_limits_share", "user_limits_off")
+    assert snippets(tried.best[0].changes, target_of(found.past.cluster, settings))["slurm"]
+
+
+def placed(outcome, seen):
+    """Where the replayed jobs lay; each holds GPUs of one node."""
+    jobs = np.arange(len(outcome.jobs))
+    nodes = outcome.place_node[outcome.place_start]
+    gpus = outcome.jobs.gpus.astype(float)
+    return replace(seen, job=jobs, node=nodes, gpus=gpus, cpu_milli=gpus * 6000,
+                   mem_mib=np.zeros(len(jobs)))  # fmt: skip
+
+
+def test_limits_that_never_bind_are_no_reason_for_advice(planted):
+    site = planted.sites["healthy"]
+    rules = replace(site.rules, limits=(("bio", 48), ("ml", 60)))
+    site = replace(site, rules=rules, teams=(("bio", 0.4), ("ml", 0.6)))
+    past, seen = planted.past_of(planted.play(planted.arrivals(site, 2, DAYS), rules), DAYS)
+    settings = SETTINGS | {"PriorityType": "priority/multifactor"}
+    settings = {k: v for k, v in settings.items() if not k.startswith("account.")}
+    settings |= {"account.bio.GrpTRES": "gres/gpu=48", "account.ml.GrpTRES": "gres/gpu=60"}
+    found = calibrate(past, settings)
+    diagnosis = diagnose(bench_of(past, Goals()), seen, caps_of(settings, past))
+    assert diagnosis.leading == "nothing"
+    tried = search(found.past, found.policy, Goals(), aims=aims(diagnosis, past, Goals()))
+    assert tried.best == ()
+    assert "limits_off" in tried.not_tried
