@@ -153,3 +153,24 @@ def test_every_change_of_the_search_is_handed_over_whole_or_not_at_all():
     both = snippets([known["backfill_deep"], known["cap_memory"]], target)["slurm"]
     assert "DefMemPerGPU" in both[0].files["slurm.conf"]
     assert "bf_max_job_test" in both[0].files["slurm.conf"]
+
+
+def test_a_users_own_limit_in_an_account_goes_there_and_back(hand):
+    today = {"quota.by": "account/user", "quota.queues.ml.maximum": 12,
+             "quota.queues.ml/u0.maximum": 8, "quota.queues.ml.parent": "science"}  # fmt: skip
+    stored = {
+        "SchedulerType": "sched/backfill",
+        "AccountingStorageEnforce": "associations,limits,qos",
+        "AccountingStorageTRES": "gres/gpu",
+    }
+    after = {"quota.queues.ml/u0.maximum": 12, "quota.queues.ml.maximum": "none"}
+    handover = hand("slurm", today, after, settings=stored)
+    assert handover.complete
+    assert [run.command for run in handover.runs] == [
+        "sacctmgr -i modify account ml set GrpTRES=gres/gpu=-1",
+        "sacctmgr -i modify user where name=u0 account=ml set GrpTRES=gres/gpu=12",
+    ]
+    assert [run.undo for run in handover.runs] == [
+        "sacctmgr -i modify account ml set GrpTRES=gres/gpu=12",
+        "sacctmgr -i modify user where name=u0 account=ml set GrpTRES=gres/gpu=8",
+    ]
