@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scheduler_advisor.workers import Workers
 
 NAMED = 20
+STOPS = (Part.PREEMPTION, Part.QUOTA)  # for work that is more important, or has a better claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,11 @@ def not_resumable(
     past: Past, candidates: Sequence[Candidate], workers: Workers
 ) -> tuple[NotResumable, ...]:
     """For every candidate that stops jobs: who would have been hit without the evidence."""
-    stopping = [each for each in candidates if Part.PREEMPTION in each.parts]
+    stopping = [
+        each
+        for each in candidates
+        if any(change.disrupts and change.part in STOPS for change in each.changes)
+    ]
     trials = {each.trial: each.name for each in stopping}
     found = {trials[trial]: seen for trial, seen in workers.each(past, hit, list(trials))}
     return tuple(_named(each.name, found[each.name]) for each in stopping)

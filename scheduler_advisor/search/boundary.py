@@ -95,7 +95,8 @@ def _assumptions(found: Candidate, jobs: Jobs) -> list[tuple[str, tuple[World, .
     plans = [("load", tuple(World(load=load) for load in LOADS))]
     if Part.BACKFILL in found.parts or Part.ORDER in found.parts:
         plans.append(("estimate", tuple(World(estimate=each) for each in ESTIMATES)))
-    if BY_COST & found.parts:
+    reclaims = any(each.disrupts and each.part is Part.QUOTA for each in found.changes)
+    if reclaims or BY_COST & found.parts:
         plans.append(("checkpoint", tuple(World(checkpoint=each) for each in CHECKPOINTS)))
     if owners := {name for change in found.changes for name in change.owners}:
         quota = found.before.policy.quota

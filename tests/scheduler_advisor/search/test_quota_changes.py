@@ -17,6 +17,7 @@ from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.goals import Goals, parse_goals
 from scheduler_advisor.handover.handover import snippets, target_of
+from scheduler_advisor.not_resumable import not_resumable
 from scheduler_advisor.past import Past
 from scheduler_advisor.quota_use import QueueUse
 from scheduler_advisor.search.alter import World, altered
@@ -99,6 +100,19 @@ def test_lent_gpus_are_taken_back_only_where_work_resumes_and_may_be_stopped(pas
     names = {change.name for sets in usable(able, policy, never, {LIMITS}).sets for change in sets}
     assert "borrow_reclaim" not in names
     assert "borrow_half" in names
+
+
+def test_who_could_not_resume_is_told_where_lent_gpus_are_taken_back(past, policy):
+    half = np.arange(len(past.jobs)) % 2
+    able = replace(past, jobs=past.jobs.changed(preemptible=half))
+    change = named(quota_changes(able, policy, resumes=True))["borrow_reclaim"]
+    bench, each = tried(able, policy, change)
+    assert each.found.preemptions > 0
+    [unable] = not_resumable(able, [each], Inline())
+    assert unable.change == "borrow_reclaim"
+    assert unable.count > 0
+    swept = {bound.assumption for bound in boundaries(bench, [each], Inline())[each.name]}
+    assert swept == {"load", "returns", "checkpoint"}
 
 
 def test_without_the_cause_they_are_left_out_and_named(past, policy):
