@@ -136,6 +136,9 @@ class Store:
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
         self._connection = connection
         self._lock = threading.Lock()
+        self._threads_lock = threading.Lock()
+        self._alone = 0
+        self._threads = 1
         self.path = path
 
     @classmethod
@@ -193,6 +196,32 @@ class Store:
             ) from error
         finally:
             cursor.close()
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """While it lasts, every question is answered on the thread that asks it.
+
+        For long work in which much leaves the engine or little is asked at a time: handing rows
+        from thread to thread costs as much CPU as reading them. The engine knows this setting for
+        the whole file only, so that others' questions meanwhile use one core each.
+        """
+        self._count_alone(1)
+        try:
+            yield
+        finally:
+            self._count_alone(-1)
+
+    def _count_alone(self, more: int) -> None:
+        with self._threads_lock:
+            begins, ends = self._alone == 0 and more > 0, self._alone + more == 0
+            if begins or ends:
+                # Not a unit of work: a time limit must not leave the engine with one thread.
+                with self._connection.cursor() as cursor:
+                    if begins:
+                        asked = cursor.execute("SELECT current_setting('threads')").fetchall()
+                        self._threads = int(asked[0][0])
+                    cursor.execute(f"SET threads = {1 if begins else self._threads}")
+            self._alone += more
 
     def query(self, sql: str, params: Sequence[object] = ()) -> pa.Table:
         """One query in a unit of work of its own, see `Work.query`."""

@@ -39,7 +39,7 @@ def build(store: Store, cluster: str, window: Window) -> int:
     """
     rows = 0
     for since, until in _days(window):
-        with store.work() as work:
+        with store.one_thread(), store.work() as work:
             if not work.value("SELECT count(*) FROM node WHERE cluster = ?", [cluster]):
                 raise LedgerError(
                     f"cluster {cluster}: no nodes are known; import its inventory first"
@@ -89,14 +89,13 @@ def _dropped(work: Work, cluster: str, recorded: dict[datetime, str]) -> dict[da
 def _write_activity(
     work: Work, cluster: str, span: tuple[datetime, datetime], computed: Computed
 ) -> None:
-    for table, rows in (
-        ("activity_hour", computed.activity), ("idle_memory_hour", computed.idle_memory)
-    ):  # fmt: skip
-        work.execute(
-            f"DELETE FROM {table} WHERE cluster = ? AND hour >= ? AND hour < ?",  # noqa: S608 - our own names
-            [cluster, *span],
-        )
-        work.append(table, rows)
+    work.execute(f"DELETE FROM activity_hour WHERE {_IN_WINDOW}", [*span, cluster])  # noqa: S608 - our own names
+    work.append("activity_hour", computed.activity)
+    work.execute(
+        "DELETE FROM idle_memory_hour WHERE hour >= ? AND hour < ? AND cluster = ?",
+        [*span, cluster],
+    )
+    work.append("idle_memory_hour", computed.idle_memory)
 
 
 def _days(window: Window) -> Iterator[tuple[datetime, datetime]]:

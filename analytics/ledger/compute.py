@@ -114,7 +114,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     return Computed(
         rows=rows_table(frame, busy, rest, left),
         causes=causes(frame, found, pending, host, busy, geometry),
-        activity=activity_table(cluster, fleet, parts),
+        activity=activity_table(frame, parts),
         idle_memory=idle_memory_table(frame, idle),
         evidence=evidence_table(frame, busy, points, late),
         fragments=fragments(

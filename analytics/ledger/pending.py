@@ -103,11 +103,19 @@ def load_pending(
 
 
 _PARTS = re.compile(r"\d+|\D+").findall
+_PLAIN = re.compile(r"(\D*)(\d+)").fullmatch
 
 
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    """4002_7 before 4002_10: numbers in a name count as numbers."""
-    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in _PARTS(name)]
+def _natural(name: str) -> tuple[int | str, ...]:
+    """4002_7 before 4002_10: numbers in a name count as numbers. Three places for each part."""
+    plain = _PLAIN(name)
+    if plain is not None:
+        text, number = plain.groups()
+        return (1, 0, text, 0, int(number), "") if text else (0, int(number), "")
+    found: list[int | str] = []
+    for part in _PARTS(name):
+        found += (0, int(part), "") if part.isdigit() else (1, 0, part)
+    return tuple(found)
 
 
 def _add_snapshots(found: list[Waiting], snapshots: list[dict[str, Any]]) -> None:

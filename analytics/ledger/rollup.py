@@ -25,26 +25,26 @@ Kept = tuple[int, int, tuple[int, ...]]
 _KEPT = """
 SELECT node, gpu_model, gpu_uuid, mig_uuid, run_id, epoch_us(since) AS t0, epoch_us(until) AS t1,
   measured_us, active_ppm_us, hang_us, untouched_ppm_us
-FROM activity_hour WHERE cluster = ? AND hour IN (SELECT unnest(CAST(? AS TIMESTAMP[])))
+FROM activity_hour JOIN ledger_pool USING (pool_key) JOIN ledger_run USING (run_key)
+WHERE ledger_pool.cluster = ? AND hour IN (SELECT unnest(CAST(? AS TIMESTAMP[])))
 ORDER BY ALL"""
 
 
-def activity_table(cluster: str, fleet: Fleet, parts: Parts) -> pa.Table:
+def activity_table(frame: Frame, parts: Parts) -> pa.Table:
     """Rows of ``activity_hour`` for the parts that were measured."""
     some = np.flatnonzero(parts.time)
     columns = parts.columns
     piece = parts.piece[some]
-    pool = columns.pool[piece]
+    there, run = np.unique(columns.run[piece], return_inverse=True)
+    keys = frame.keys.of([columns.runs[place] for place in there.tolist()])[:, 0].astype(np.int32)
     time = pa.timestamp("us")
     return pa.table(
         {
-            "cluster": _named([cluster], np.zeros(some.shape[0], np.int64)),
             "hour": pa.array(parts.t0[some] // HOUR_US * HOUR_US, time),
-            "node": _named([node for node, _ in fleet.pools], pool),
-            "gpu_model": _named([model for _, model in fleet.pools], pool),
+            "pool_key": frame.pool_keys()[columns.pool[piece]],
             "gpu_uuid": _named(columns.gpus, columns.gpu[piece]),
             "mig_uuid": _named(columns.migs, columns.mig[piece]),
-            "run_id": _named(columns.runs, columns.run[piece]),
+            "run_key": keys[run],
             "since": pa.array(parts.t0[some], time),
             "until": pa.array(parts.t1[some], time),
             "measured_us": parts.time[some],

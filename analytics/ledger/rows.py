@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from analytics.ledger.classes import CLASSES, INDEX, LedgerClass
 from analytics.ledger.frame import Frame
 from analytics.ledger.heldrows import OVERLAYS, HeldRows
 from analytics.ledger.kernel.state import Array
-from analytics.ledger.notheld import OVERLAY_INDEX, WIDTH
+from analytics.ledger.notheld import OVERLAY_INDEX
 from analytics.ledger.remainder import Left
 from analytics.window import HOUR_US
 
@@ -33,14 +35,7 @@ _PLACE = {name.value: place for name, place in [*INDEX.items(), *OVERLAY_INDEX.i
 def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Table:
     """All rows, in the order (slice, pool, GPU, run): the same facts give the same bytes."""
     pools, slots = np.nonzero(rest.any(axis=2))
-    wide = np.zeros((busy.pool.shape[0] + pools.shape[0] + len(left), WIDTH), np.int64)
-    n, m = busy.pool.shape[0], pools.shape[0]
-    wide[:n, _HELD_PLACES] = busy.classes
-    wide[:n, [OVERLAY_INDEX[name] for name in OVERLAYS]] = busy.overlays
-    wide[n : n + m] = rest[pools, slots]
-    for nth, classes in enumerate(left.values()):
-        for name, amount in classes.items():
-            wide[n + m + nth, _PLACE[name]] = amount
+    m = pools.shape[0]
     places = list(left)
     pool = np.concatenate([busy.pool, pools, [place[0] for place in places]]).astype(np.int64)
     slot = np.concatenate([busy.slot, slots, [place[2] for place in places]]).astype(np.int64)
@@ -51,8 +46,10 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     gpu = np.concatenate(
         [to_rank[busy.gpu], np.full(m, -1), [rank[place[1]] for place in places]]
     ).astype(np.int64)
-    some: Array = wide.any(axis=1)
-    order = np.lexsort((run, gpu, pool, slot))
+    some = np.ones(pool.shape[0], np.bool_)
+    some[: busy.pool.shape[0]] = busy.classes.any(axis=1) | busy.overlays.any(axis=1)
+    some[busy.pool.shape[0] + m :] = [any(classes.values()) for classes in left.values()]
+    order = _in_order((slot, pool, gpu, run))
     order = order[some[order]]
     names = pa.array(gpu_names, pa.string())
     pool_keys = frame.pool_keys()
@@ -61,12 +58,42 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     keys, runs = frame.keys.of(busy.runs).astype(np.int32), run[order]
     for place, key in enumerate(("run_key", "holder_key")):
         columns[key] = _known(keys[:, place], runs)
-    amounts = np.ascontiguousarray(wide[order].T)
-    for class_ in LedgerClass:
-        columns[class_.value] = amounts[INDEX[class_]]
-    for overlay, place in OVERLAY_INDEX.items():
-        columns[overlay.value] = amounts[place]
+    columns |= _amounts(busy, rest[pools, slots], left, order)
     return pa.table(columns)
+
+
+def _in_order(keys: tuple[Array, ...]) -> Array:
+    """Places in the order of the keys, which are -1 or more: as one number where that is wide
+    enough, a sort instead of one for each."""
+    widths = [int(key.max(initial=-1)) + 2 for key in keys]
+    if prod(widths) >= 2**63:
+        return np.lexsort(keys[::-1])
+    whole = np.zeros(keys[0].shape[0], np.int64)
+    for key, width in zip(keys, widths, strict=True):
+        whole = whole * width + key + 1
+    return np.argsort(whole, kind="stable")
+
+
+def _amounts(busy: HeldRows, rest: Array, left: Left, order: Array) -> dict[str, Array]:
+    """The columns of amounts; those that are nought for all are one and the same."""
+    n, m = busy.pool.shape[0], rest.shape[0]
+    held = dict(zip(_HELD_PLACES, busy.classes.T, strict=True))
+    held |= {OVERLAY_INDEX[name]: busy.overlays[:, nth] for nth, name in enumerate(OVERLAYS)}
+    others: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for nth, classes in enumerate(left.values()):
+        for name, amount in classes.items():
+            others[_PLACE[name]].append((n + m + nth, amount))
+    nothing = np.zeros(order.shape[0], np.int64)
+    found = {}
+    for name, place in _PLACE.items():
+        column = np.zeros(n + m + len(left), np.int64)
+        if place in held:
+            column[:n] = held[place]
+        column[n : n + m] = rest[:, place]
+        for row, amount in others[place]:
+            column[row] = amount
+        found[name] = column[order] if column.any() else nothing
+    return found
 
 
 def _index(places: Array) -> Any:

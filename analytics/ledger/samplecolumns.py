@@ -46,7 +46,7 @@ _LINK = (
 )
 _KINDS = {"idx": np.int32, "processes": np.int32, "since": np.int64}
 _WHERE = " FROM sample WHERE cluster = ? AND ts > ? AND ts <= ?"
-BATCH = 1 << 16
+BATCH = 1 << 14
 """So many samples are asked for at a time."""
 _ROOM = 2 * BATCH
 NO_RUN = "SELECT hash(CAST(NULL AS VARCHAR))"
