@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from analytics.ledger.frame import Frame
 from analytics.ledger.heldrows import OVERLAYS, HeldRows
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.notheld import OVERLAY_INDEX
+from analytics.ledger.order import in_order
 from analytics.ledger.remainder import Left
 from analytics.window import HOUR_US
 
@@ -29,7 +29,9 @@ _HELD_PLACES = [
     )
 ]
 
-_PLACE = {name.value: place for name, place in [*INDEX.items(), *OVERLAY_INDEX.items()]}
+_PLACE: dict[str, int] = {
+    str(name.value): place for name, place in [*INDEX.items(), *OVERLAY_INDEX.items()]
+}
 
 
 def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Table:
@@ -49,7 +51,7 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     some = np.ones(pool.shape[0], np.bool_)
     some[: busy.pool.shape[0]] = busy.classes.any(axis=1) | busy.overlays.any(axis=1)
     some[busy.pool.shape[0] + m :] = [any(classes.values()) for classes in left.values()]
-    order = _in_order((slot, pool, gpu, run))
+    order = in_order(slot, pool, gpu, run)
     order = order[some[order]]
     names = pa.array(gpu_names, pa.string())
     pool_keys = frame.pool_keys()
@@ -62,18 +64,6 @@ def rows_table(frame: Frame, busy: HeldRows, rest: Array, left: Left) -> pa.Tabl
     return pa.table(columns)
 
 
-def _in_order(keys: tuple[Array, ...]) -> Array:
-    """Places in the order of the keys, which are -1 or more: as one number where that is wide
-    enough, a sort instead of one for each."""
-    widths = [int(key.max(initial=-1)) + 2 for key in keys]
-    if prod(widths) >= 2**63:
-        return np.lexsort(keys[::-1])
-    whole = np.zeros(keys[0].shape[0], np.int64)
-    for key, width in zip(keys, widths, strict=True):
-        whole = whole * width + key + 1
-    return np.argsort(whole, kind="stable")
-
-
 def _amounts(busy: HeldRows, rest: Array, left: Left, order: Array) -> dict[str, Array]:
     """The columns of amounts; those that are nought for all are one and the same."""
     n, m = busy.pool.shape[0], rest.shape[0]
@@ -84,15 +74,15 @@ def _amounts(busy: HeldRows, rest: Array, left: Left, order: Array) -> dict[str,
         for name, amount in classes.items():
             others[_PLACE[name]].append((n + m + nth, amount))
     nothing = np.zeros(order.shape[0], np.int64)
-    found = {}
-    for name, place in _PLACE.items():
+    found: dict[str, Array] = {}
+    for column_name, place in _PLACE.items():
         column = np.zeros(n + m + len(left), np.int64)
         if place in held:
             column[:n] = held[place]
         column[n : n + m] = rest[:, place]
         for row, amount in others[place]:
             column[row] = amount
-        found[name] = column[order] if column.any() else nothing
+        found[column_name] = column[order] if column.any() else nothing
     return found
 
 

@@ -138,3 +138,16 @@ def test_reading_from_a_file_that_is_not_there_says_how_to_make_one(tmp_path):
     with pytest.raises(StoreError, match="unstrand demo"):
         Store.open(tmp_path / "none.duckdb", clock=lambda: NOW, create=False)
     assert not (tmp_path / "none.duckdb").exists()
+
+
+def test_one_thread_lasts_as_long_as_the_longest_that_asked_for_it(store):
+    def threads():
+        return store.value("SELECT current_setting('threads')")
+
+    with store.work() as work:
+        work.execute("SET threads = 3")
+    with store.one_thread():
+        with pytest.raises(KeyError), store.one_thread():
+            raise KeyError
+        assert threads() == 1
+    assert threads() == 3
