@@ -116,24 +116,37 @@ def _parse(key: str, text: str) -> Any:
     return value
 
 
+@dataclass(frozen=True, slots=True)
+class SettingHistory:
+    """Every setting that a cluster ever had, read at once for questions about many days."""
+
+    rows: list[dict[str, Any]]
+
+    @classmethod
+    def load(cls, work: Work, cluster: str) -> SettingHistory:
+        """The cluster's own rows come after those of every cluster, and win."""
+        return cls(
+            work.rows(
+                "SELECT key, value, effective_from FROM ledger_setting "
+                "WHERE cluster = ? OR cluster IS NULL "
+                "ORDER BY (cluster IS NOT NULL), effective_from, rowid",
+                [cluster],
+            )
+        )
+
+    def at(self, at: datetime) -> LedgerSettings:
+        """The settings in force at an instant."""
+        held = {row["key"]: row["value"] for row in self.rows if row["effective_from"] <= at}
+        return LedgerSettings(**{key: _parse(key, value) for key, value in held.items()})
+
+    def changes(self) -> list[datetime]:
+        """The instants at which a setting begins to hold."""
+        return sorted({row["effective_from"] for row in self.rows})
+
+
 def settings_at(work: Work, cluster: str, at: datetime) -> LedgerSettings:
     """The settings in force at ``at``; the cluster's own row wins over a general one."""
-    rows = work.rows(
-        "SELECT key, value FROM ledger_setting WHERE (cluster = ? OR cluster IS NULL) "
-        "AND effective_from <= ? ORDER BY (cluster IS NOT NULL), effective_from, rowid",
-        [cluster, at],
-    )
-    return LedgerSettings(**{row["key"]: _parse(row["key"], row["value"]) for row in rows})
-
-
-def setting_changes(work: Work, cluster: str) -> list[datetime]:
-    """The instants at which a setting of a cluster begins to hold."""
-    rows = work.rows(
-        "SELECT DISTINCT effective_from FROM ledger_setting WHERE cluster = ? OR cluster IS NULL "
-        "ORDER BY ALL",
-        [cluster],
-    )
-    return [row["effective_from"] for row in rows]
+    return SettingHistory.load(work, cluster).at(at)
 
 
 def setting_rows(work: Work) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from analytics.adjustments import adjustments
 from analytics.errors import ReportError
 from analytics.ledger.build import clusters as known_clusters
-from analytics.ledger.settings import settings_at
+from analytics.ledger.settings import SettingHistory
 from analytics.money import shown, shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.adjusted import Adjusted, adjusted
@@ -135,7 +135,8 @@ def _other_purchases(
 ) -> list[str]:
     """Prices of a purchase type that the clusters do not pay stood in for one that is missing."""
     days = (window.since, window.until - timedelta(microseconds=1))
-    paid = {settings_at(work, name, day).purchase_type for name in clusters for day in days}
+    known = [SettingHistory.load(work, name) for name in clusters]
+    paid = {settings.at(day).purchase_type for settings in known for day in days}
     other = sorted({(r["gpu_model"], r["purchase_type"]) for r in prices
                     if r["purchase_type"] not in paid})  # fmt: skip
     return [

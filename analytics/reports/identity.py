@@ -15,7 +15,7 @@ from typing import Any
 from analytics.ledger.facts import inventory
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.pricing import PriceTimes
-from analytics.ledger.settings import setting_changes, settings_at
+from analytics.ledger.settings import SettingHistory
 from analytics.prices import KINDS
 from analytics.prices_in_force import in_force
 from analytics.reports.rates import Rates
@@ -107,7 +107,8 @@ def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
         )
     }
     versions = _versions(work, cluster)
-    changes = setting_changes(work, cluster)
+    settings = SettingHistory.load(work, cluster)
+    changes = settings.changes()
     purchases: dict[int, str] = {}
     pieces: list[tuple[datetime, datetime, tuple[str, int | None], datetime | None]] = []
     day = window.since.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -117,7 +118,7 @@ def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
         version = None if at is None else sum(t <= at for t in versions)
         place = bisect_right(changes, day)
         if place not in purchases:
-            purchases[place] = settings_at(work, cluster, day).purchase_type
+            purchases[place] = settings.at(day).purchase_type
         regime = (purchases[place], version)
         if pieces and pieces[-1][2] == regime:
             pieces[-1] = (pieces[-1][0], until, regime, at)
