@@ -41,6 +41,7 @@ from scheduler_advisor.advice.replay_told import (
 )
 from scheduler_advisor.advice.rule import Rule, rule
 from scheduler_advisor.advice.site import CLASSES, Site
+from scheduler_advisor.advice.site_told import of_site
 from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Unit, modelled
 
@@ -160,7 +161,8 @@ def _params(
     measured = each.measured
     return {
         "changes": phrases("change", names),
-        "how": Phrases([*phrases("change_how", names), *intervals_said(rows)]),
+        "how": Phrases([*phrases("change_how", names), *intervals_said(rows),
+                        *of_site(found.bench.past, each)]),
         "risks": phrases("change_risk", names),
         "trial": Keys([f"change_trial.{'teams' if each.parts == {LIMITS} else 'partition'}"]),
         "leading": Keys([f"cause_name.{leading}"]),

@@ -79,6 +79,9 @@ SAID: Mapping[str, tuple[str, ...]] = {
     "limit_move": ("gpus", "giver", "taker"),
     "cap_team": ("gpus", "team"),
     "user_limits_share": ("gpus",),
+    "defrag_nightly": ("hour",),
+    "defrag_twice": ("hour", "other"),
+    "fill_upto": ("minutes",),
 }
 
 
@@ -121,10 +124,6 @@ CHANGES: tuple[Change, ...] = (
     Change("preempt_guarded", Part.PREEMPTION, {"preemption": "priority",
            "preemption.min_run_s": 1800, "preemption.max_per_job": 2}, risk=3, effort="medium",
            disrupts=True, prompted_by=(URGENCY,)),
-    Change("defrag_nightly", Part.DEFRAGMENTATION, {"defrag": "hours", "defrag.hours": "2"}, risk=3,
-           effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
-    Change("defrag_twice", Part.DEFRAGMENTATION, {"defrag": "hours", "defrag.hours": "2|14"},
-           risk=3, effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
     Change("defrag_pressure", Part.DEFRAGMENTATION, {"defrag": "threshold", "defrag.moves": 8},
            risk=3, effort="high", disrupts=True, prompted_by=(PACKING, GANG)),
     Change("defrag_waiting", Part.DEFRAGMENTATION, {"defrag": "pending", "defrag.moves": 8},
@@ -133,6 +132,8 @@ CHANGES: tuple[Change, ...] = (
            prompted_by=(PACKING, IDLE)),
     Change("share_mps", Part.SHARING, {"sharing": "mps"}, risk=3, effort="medium",
            prompted_by=(PACKING, IDLE)),
+    Change("share_timeslice", Part.SHARING, {"sharing": "time-slice"}, risk=3, effort="medium",
+           prompted_by=(PACKING, IDLE)),
     Change("elastic", Part.ELASTIC, {"elastic": "resize"}, risk=3, effort="high",
            prompted_by=(PACKING, GANG)),
     Change("cap_cpu", Part.REQUESTS, alter=Alter.CAP_CPU, risk=2),
@@ -140,7 +141,7 @@ CHANGES: tuple[Change, ...] = (
 )  # fmt: skip
 """Nodes more and fewer come from the size of the fleet, see `nodes_changes`; limits of teams from
 those in force and how they are used, see `quota_changes`; intervals between checkpoints from what
-the jobs show, see `writing.checkpoint_changes`."""
+the jobs show, see `writing`; quiet hours and limits that fill gaps, see `of_site`."""
 
 NODE_SHARES = (-0.10, -0.05, 0.05, 0.10, 0.20)
 """Of the fleet: what 'N more' and 'N fewer' mean."""

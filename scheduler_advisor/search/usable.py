@@ -23,6 +23,7 @@ from scheduler_advisor.search.catalogue import (
     applied,
     replayable,
 )
+from scheduler_advisor.search.of_site import site_changes
 from scheduler_advisor.search.quota_changes import quota_changes
 from scheduler_advisor.search.writing import alone
 
@@ -60,7 +61,7 @@ def usable(
     unprompted, unknown, slow = [], [], []
     measured = thorough or bool({LIMITS, FAIRNESS} & set(aims))
     quotas = quota_changes(past, policy, resumes=_resumes(past, goals), measured=measured)
-    for change in (*CHANGES, *quotas, *alone(past, policy)):
+    for change in (*CHANGES, *site_changes(past), *quotas, *alone(past, policy)):
         if not _sensible(change, policy, past, goals):
             continue
         if change.prompted_by and not thorough and not set(change.prompted_by) & set(aims):
