@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from scheduler_advisor.handover.snippet import Snippet
 from scheduler_advisor.handover.steps import Scheduler
@@ -25,12 +26,10 @@ _LOOP = (
 )
 
 
-_NOTICE = {
-    Scheduler.SLURM: (
-        "# slurm.conf: {sign}PreemptParameters=send_user_signal, then scontrol reconfigure",
-        "sacctmgr -i modify qos QOS_THAT_IS_STOPPED set GraceTime={grace}",
-    ),
-}
+_NOTICE = (
+    "# slurm.conf: {sign}PreemptParameters=send_user_signal, then scontrol reconfigure",
+    "sacctmgr -i modify qos QOS_THAT_IS_STOPPED set GraceTime={grace}",
+)
 _FORWARD = (
     "# the batch shell gets USR1 before the time limit ends, and before it is preempted with",
     "# PreemptParameters=send_user_signal and a GraceTime; it passes the signal on to the tasks",
@@ -38,6 +37,15 @@ _FORWARD = (
     "srun train & pid=$!",
     "while kill -0 $pid 2>/dev/null; do wait $pid; done",
 )
+
+
+class Notice(IntEnum):
+    """Whether jobs get notice of a stop: none, one that the change of policy sets, or one that is
+    to be set beside it."""
+
+    NONE = 0
+    BY_POLICY = 1
+    BESIDE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +58,20 @@ class Interval:
     write_s: float
 
 
-def checkpoint_snippets(change: str, rows: Sequence[Interval], *, told: bool) -> dict[str, Snippet]:
-    """By scheduler. ``told``: jobs get notice of a stop, and use it."""
-    return {each.value: _snippet(each, change, rows, told=told) for each in Scheduler}
+def checkpoint_snippets(
+    change: str, rows: Sequence[Interval], notice: Notice
+) -> dict[str, Snippet]:
+    """By scheduler."""
+    return {each.value: _snippet(each, change, rows, notice) for each in Scheduler}
 
 
-def _snippet(scheduler: Scheduler, change: str, rows: Sequence[Interval], *, told: bool) -> Snippet:
+def _snippet(
+    scheduler: Scheduler, change: str, rows: Sequence[Interval], notice: Notice
+) -> Snippet:
     notice_s = _notice(rows)
-    notice = _NOTICE.get(scheduler, ()) if told else ()
+    lines = _NOTICE[:notice] if scheduler is Scheduler.SLURM else ()
     set_, unset = (
-        [line.format(sign=sign, grace=seconds) for line in notice]
+        [line.format(sign=sign, grace=seconds) for line in lines]
         for sign, seconds in (("+ ", notice_s), ("- ", 0))
     )
     back = [f"# {row.name}: {VARIABLE}={round(row.now_s)}" for row in rows]

@@ -12,7 +12,7 @@ from scheduler_advisor.engine.limits import Limit
 from scheduler_advisor.engine.parts.mig import profiles_of
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.handover.change import Change, keys_of
-from scheduler_advisor.handover.checkpoints import Interval, checkpoint_snippets
+from scheduler_advisor.handover.checkpoints import Interval, Notice, checkpoint_snippets
 from scheduler_advisor.handover.make import of_change
 from scheduler_advisor.handover.site import Beside, Node, Site
 from scheduler_advisor.handover.snippet import Snippet, Target
@@ -74,7 +74,8 @@ def snippets(
     }
     if writing:
         told = writing[0].writing is Writing.ON_STOP
-        made = checkpoint_snippets(writing[0].name, intervals, told=told)
+        notice = (Notice.BY_POLICY if writing[0].keys else Notice.BESIDE) if told else Notice.NONE
+        made = checkpoint_snippets(writing[0].name, intervals, notice)
         for scheduler, own in wanted.items():
             if found[scheduler.value] or not own:
                 found[scheduler.value].append(made[scheduler.value])

@@ -194,14 +194,17 @@ def _waited(
 
 
 def _goodput(outcome: Outcome, gpus: Floats, past: Past) -> float:
-    """Share of installed GPU time of the window in which work that is done got on."""
+    """Share of installed GPU time of the window in which work that is done got on; that of a job
+    spread over the time from its first start to its end."""
     done = outcome.started
     edges = np.array([past.since, past.until], float)
-    held = integral(outcome.start[done], gpus[done], edges)
-    held = held - integral(outcome.end[done], gpus[done], edges)
-    overhead = float(((outcome.overhead_s + _again(outcome, past)) * gpus)[done].sum())
-    useful = float(held[1] - held[0]) - overhead
-    return useful / max(outcome.cluster.total_gpus * (past.until - past.since), 1)
+    begun, end = outcome.first_start[done], outcome.end[done]
+    work = ((outcome.jobs.run - _again(outcome, past)) * gpus)[done]
+    weight = work / np.maximum(end - begun, 1)
+    useful = integral(begun, weight, edges) - integral(end, weight, edges)
+    return float(useful[1] - useful[0]) / max(
+        outcome.cluster.total_gpus * (past.until - past.since), 1
+    )
 
 
 def _fullest(outcome: Outcome, past: Past) -> float:
