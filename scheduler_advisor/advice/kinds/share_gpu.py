@@ -19,6 +19,7 @@ from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.figure import Unit, limit, modelled, observed
+from scheduler_advisor.handover.slice_rule import FILE, slice_for, slice_rule
 
 RULE = rule(
     "share_gpu",
@@ -190,10 +191,22 @@ def _draft(site: Site, found: _Found, small: _Small, rules: dict[str, float]) ->
         ),
         break_even=modelled("slowdown", 1 - 1 / found.together, Unit.RATIO),
         alternatives=("mig", "mps"),
-        commands={
-            "apply": "nvidia-cuda-mps-control -d    # jobs then ask: --gres=mps:30 "
-                     "(gres.conf: Name=mps Count=100)",
-            "verify": command,
-            "rollback": "echo quit | nvidia-cuda-mps-control",
-        },
+        commands=_commands(runs, facts, command),
     )  # fmt: skip
+
+
+def _commands(runs: Sequence[Run], facts: Sequence[dict[str, Any]], verify: str) -> dict[str, str]:
+    """MPS at once; where a slice holds each of them, also the rule that gives them one."""
+    apply = (
+        "nvidia-cuda-mps-control -d    # jobs then ask: --gres=mps:30 "
+        "(gres.conf: Name=mps Count=100)"
+    )
+    rollback = "echo quit | nvidia-cuda-mps-control"
+    used, total = max(f["mem_mib"] for f in facts), min(f["total_mib"] for f in facts)
+    profile = slice_for(runs[0].gpu_model or "", total, used)
+    named = {run.name for run in runs if run.name}
+    if profile is not None and named:
+        apply += "\n# or, on GPUs that are cut into slices, for all such jobs to come:\n"
+        apply += slice_rule(named, profile).rstrip()
+        rollback += f"\n# take the rule out of {FILE}"
+    return {"apply": apply, "verify": verify, "rollback": rollback}

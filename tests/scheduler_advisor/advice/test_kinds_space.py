@@ -6,6 +6,7 @@ import pytest
 
 from scheduler_advisor.advice.draft import Duty
 from scheduler_advisor.goals import Goals
+from scheduler_advisor.handover.slice_rule import slice_for
 
 
 def test_one_job_that_took_the_cpus_answers_for_the_gpus_that_had_none(lab):
@@ -67,6 +68,23 @@ def test_three_small_jobs_at_the_same_hours_fit_on_one_gpu(lab):
     assert rec.draft.params["jobs"] == 3
     assert rec.draft.break_even.value == pytest.approx(2 / 3)
     assert rec.risk == 3
+    # 9,000 MiB fit into a slice of 10 GB with a tenth to spare: the rule gives it by itself.
+    rule = rec.draft.commands["apply"]
+    assert 'local small = { ["detect"] = true, ["layout"] = true, ["read"] = true }' in rule
+    assert 'job.tres_per_node = "gres/gpu:1g.10gb:1"' in rule
+    assert "job_submit.lua" in rec.draft.commands["rollback"]
+
+
+@pytest.mark.parametrize(
+    ("model", "total_gib", "used_gib", "slice_"),
+    [
+        ("A100", 40, 4.4, "1g.5gb"), ("A100", 40, 4.6, "1g.10gb"), ("A100", 80, 4.6, "1g.10gb"),
+        ("A100", 40, 17.9, "3g.20gb"), ("A100", 40, 20, None), ("T4", 16, 1, None),
+    ],
+)  # fmt: skip
+def test_a_small_job_gets_the_smallest_slice_that_holds_it(model, total_gib, used_gib, slice_):
+    found = slice_for(model, total_gib * 1024, used_gib * 1024)
+    assert (found.name if found else None) == slice_
 
 
 def test_small_jobs_one_after_the_other_have_nothing_to_share(lab):
