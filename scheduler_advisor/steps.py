@@ -180,11 +180,10 @@ def search_and_bound(
     """
     watch = watch or Watch()
     wanted = aims(diagnosis, calibration.past, goals) if diagnosis else frozenset()
-    error = calibration.found.blocked_error if calibration.found else 1.0
     return searched(
-        calibration.past, calibration.policy, goals, input_error=error, aims=wanted,
-        thorough=watch.thorough, workers=watch.workers, progress=watch.progress,
-        cancelled=watch.cancelled,
+        calibration.past, calibration.policy, goals, aims=wanted,
+        input_error=calibration.input_error, thorough=watch.thorough, workers=watch.workers,
+        progress=watch.progress, cancelled=watch.cancelled,
     )  # fmt: skip
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import streamlit as st
 
 from dashboard.advice.source import Newest
-from dashboard.formats import hours, percent, whole_money
+from dashboard.formats import hours, percent
 from dashboard.parts.html import Tile, show, tag
 from dashboard.words import Words
 from scheduler_advisor.durations import duration_text
 from scheduler_advisor.messages import Words as Sentences
-from scheduler_advisor.report.wording import hours_text
+from scheduler_advisor.report.wording import amount_text, hours_ends, hours_text, money_ends
 
 _STYLE = Path(__file__).with_name("style.css")
 
@@ -32,9 +32,9 @@ def headline_tiles(found: Newest, words: Words) -> list[Tile]:
     cash = Decimal(joint["cash"] or 0)
     currency = body["currency"] or ""
     return [
-        Tile(words("advice.to_win"), whole_money(cost, currency), "modelled",
+        Tile(words("advice.to_win"), amount_text(cost, currency), "modelled",
              words("advice.to_win_help"), hours(joint["gpu_hours"])),
-        Tile(words("advice.cash"), whole_money(cash, currency), "modelled",
+        Tile(words("advice.cash"), amount_text(cash, currency), "modelled",
              words("advice.cash_help")),
         Tile(words("advice.open"), str(len(found.open)), "observed",
              sub=words("advice.aside", count=len(found.aside))),
@@ -66,13 +66,17 @@ def card(rec: dict[str, Any], words: Words) -> None:
 def brings(rec: dict[str, Any], words: Words, sentences: Sentences) -> str:
     """The saving of a week with its hours, basis and interval, as markup."""
     saving = rec["saving"]
+    waiting = _waits_less(rec, sentences)
+    if waiting is not None:
+        hint = escape(sentences.say("phrase.interval_of"))
+        return f'<b class="amount">{escape(waiting)}</b><br><span class="hint">{hint} · </span>' + (
+            tag("modelled", words)
+        )
     if saving.get("range_only"):
-        low, high = (hours(value) for value in saving["gpu_hours_interval_80"])
+        low, high = hours_ends(*saving["gpu_hours_interval_80"])
+        high = f"{high} GPU-h"
         if saving["interval_80"][0] is not None:
-            low, high = (
-                whole_money(Decimal(value), saving["currency"] or "")
-                for value in saving["interval_80"]
-            )
+            low, high = _money_ends(saving, saving["currency"])
         said = escape(sentences.say("phrase.range", low=low, high=high))
         hint = escape(sentences.say("phrase.no_promise"))
         return f'<b class="amount">{said}</b><br><span class="hint">{hint} · </span>' + tag(
@@ -83,16 +87,32 @@ def brings(rec: dict[str, Any], words: Words, sentences: Sentences) -> str:
     gpu_hours = hours(saving["gpu_hours"])
     basis = sentences.say(f"phrase.{saving['basis']}")
     if saving["cost"] is None:
-        main, interval = gpu_hours, ""
+        low, high = hours_ends(*saving["gpu_hours_interval_80"])
+        main, gpu_hours = gpu_hours, ""
+        interval = sentences.say("phrase.interval", low=low, high=high) + " · "
     else:
-        main = whole_money(Decimal(saving["cost"]), saving["currency"] or "")
-        low, high = (whole_money(Decimal(v), "").strip() for v in saving["interval_80"])
+        main = amount_text(Decimal(saving["cost"]), saving["currency"])
+        low, high = _money_ends(saving, None)
         interval = sentences.say("phrase.interval", low=low, high=high) + " · "
     week = sentences.say("phrase.per_week", amount=main)
-    hint = escape(f"{gpu_hours} · {basis} · {interval}")
+    hint = escape(" · ".join(filter(None, (gpu_hours, basis, interval))))
     return f'<b class="amount">{escape(week)}</b><br><span class="hint">{hint}</span>' + tag(
         "modelled", words
     )
+
+
+def _waits_less(rec: dict[str, Any], sentences: Sentences) -> str | None:
+    """The gain of a change that is advised for what somebody waits, in hours a week."""
+    found = (rec.get("replay") or {}).get("measured")
+    if found is None or found["measure"] not in ("urgent", "big"):
+        return None
+    low, high = (f"{value:,.0f}" for value in found["interval_80"])
+    return sentences.say(f"sure.waits_less_{found['measure']}", low=low, high=high)
+
+
+def _money_ends(saving: dict[str, Any], currency: str | None) -> tuple[str, str]:
+    low, high = (Decimal(value) for value in saving["interval_80"])
+    return money_ends(low, high, currency)
 
 
 def _risk(rec: dict[str, Any], sentences: Sentences) -> str:

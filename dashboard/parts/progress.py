@@ -12,6 +12,7 @@ from dashboard.frame import Page
 from dashboard.parts.html import show
 from dashboard.words import Words
 from scheduler_advisor.compiled import compiling, simulator_is_warm
+from scheduler_advisor.messages import Words as Sentences
 from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.running.runs import Runs, runs_of
 
@@ -45,8 +46,10 @@ def watched(page: Page, run: Run, key: str) -> None:
 
 def ended(run: Run, words: Words) -> None:
     """What is to be said of a run that brought nothing."""
-    if run.state is RunState.FAILED:
-        st.error(run.error or "")
+    if run.withheld is not None:
+        st.warning(f"{words('run.withheld')} {run.withheld.said(Sentences(words.language))}")
+    elif run.state is RunState.FAILED:
+        st.error(f"{words('run.failed')} {run.error or ''}")
     elif run.state is RunState.CANCELLED:
         st.info(words("run.cancelled"))
 

@@ -17,6 +17,7 @@ SAME = ""
 ORDERS = (SAME, "fifo", "priority", "largest-first", "sjf-limit", "multifactor", "fair-share")
 BACKFILLS = (SAME, "none", "easy", "conservative", "greedy")
 PLACEMENTS = (SAME, "best-fit", "worst-fit", "consolidate", "fgd", "topology")
+ESTIMATES = (0.0, *(half / 2 for half in range(2, 21)))  # times the run time; 0: as it is
 ALTERS = (SAME, "cap_cpu", "cap_memory")
 
 
@@ -42,10 +43,14 @@ def asked(page: Page) -> tuple[Wish, str]:
     with left:
         nodes = st.slider(words("whatif.nodes"), -20, 20, 0, key="whatif_nodes")
     with middle:
-        load = st.slider(words("whatif.load"), 0.5, 1.5, 1.0, 0.05, key="whatif_load")
+        load = st.slider(words("whatif.load"), 0.5, 1.5, 1.0, 0.05, key="whatif_load",
+                         format="× %.2f")  # fmt: skip
     with right:
-        estimate = st.slider(words("whatif.estimate"), 0.0, 10.0, 0.0, 0.5, key="whatif_estimate",
-                             help=words("whatif.estimate_help"))  # fmt: skip
+        estimate = st.select_slider(
+            words("whatif.estimate"), ESTIMATES, key="whatif_estimate",
+            format_func=lambda times: f"× {times:g}" if times else words("whatif.as_now"),
+            help=words("whatif.estimate_help"),
+        )  # fmt: skip
     with last:
         alter = _choice(words, "alter", ALTERS)
     keys = {"order": order, "backfill": backfill, "placement": placement}

@@ -49,7 +49,8 @@ def result_shown(page: Page, run: Run) -> None:
 def _sentence(result: dict[str, Any], words: Words) -> str:
     saving = result["saving"]
     low, high = (hours(value) for value in saving["interval_80"])
-    grade = words("whatif.grade", grade=result["grade"], jobs=f"{result['jobs']:,}")
+    known = _graded(result["grade"], words)
+    grade = words("whatif.grade", grade=known, jobs=f"{result['jobs']:,}")
     unchanged = result.get("policy") == result.get("policy_today")
     if unchanged and not result["gained"] and not result["lost"]:
         return f"{words('whatif.unchanged')} {grade}"
@@ -57,6 +58,10 @@ def _sentence(result: dict[str, Any], words: Words) -> str:
         return f"{words('whatif.range', low=low, high=high)} {grade}"
     key = "whatif.wins" if saving["gpu_hours"] >= 0 else "whatif.loses"
     return f"{words(key, hours=hours(abs(saving['gpu_hours'])), low=low, high=high)} {grade}"
+
+
+def _graded(grade: str, words: Words) -> str:
+    return words("whatif.ungraded") if grade == "none" else grade
 
 
 def _table(result: dict[str, Any], words: Words) -> str:
@@ -159,5 +164,6 @@ def proposals_table(page: Page, cluster: str) -> None:
     for each in found:
         low, high = each["result"]["saving"]["interval_80"]
         rows.append((each["name"], moment(each["ts"], page.view.zone),
-                     f"{number(low)} – {number(high)} GPU-h", each["result"]["grade"]))  # fmt: skip
+                     f"{number(low)} – {number(high)} GPU-h",
+                     _graded(each["result"]["grade"], words)))  # fmt: skip
     show(table(columns, rows))

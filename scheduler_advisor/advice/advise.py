@@ -14,6 +14,7 @@ from scheduler_advisor.advice.facts_present import facts_present
 from scheduler_advisor.advice.fewer_nodes import RULE as FEWER_NODES
 from scheduler_advisor.advice.from_replay import RULE as REPLAY_RULE
 from scheduler_advisor.advice.from_replay import from_replay
+from scheduler_advisor.advice.held_to_replay import held_to_replay
 from scheduler_advisor.advice.kinds import KINDS
 from scheduler_advisor.advice.order import grouped, ranked
 from scheduler_advisor.advice.recommendation import Recommendation, Saving, recommendation_id
@@ -49,6 +50,8 @@ def advise(site: Site, at: datetime, replays: Sequence[Replayed] = ()) -> Advice
     kept = as_replayed([draft for draft, _ in drafts], replays)
     rules = {(draft.kind, draft.cluster, draft.subject): rule for draft, rule in drafts}
     drafts = [(draft, rules[draft.kind, draft.cluster, draft.subject]) for draft in kept]
+    drafts, refuted = held_to_replay(site, drafts, replays)
+    not_recommended += refuted
     for replay in replays:
         simulated, withheld = from_replay(site, replay)
         drafts += simulated

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.advice.draft import Assumption, Draft, Duty, FromReplay, Owner
-from scheduler_advisor.advice.replay_told import classes, shifts, tried_json
+from scheduler_advisor.advice.replay_told import classes, grade_said, shifts, tried_json
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import CLASSES, Site
 from scheduler_advisor.figure import Unit, modelled
@@ -32,6 +32,7 @@ RULE = rule(
     ),
 )
 HOURS = 24
+SHORT = 300  # seconds: waits below five minutes are told apart by nobody
 # The price and the share that can be given back of the last nodes of the fleet.
 _PRICE = """
 SELECT sum(price * ({all}))::DOUBLE / nullif(sum(CASE WHEN price IS NOT NULL THEN {all} END), 0)
@@ -45,14 +46,18 @@ def fewer_nodes(site: Site, replay: Replayed) -> Draft | None:
     """The most nodes that can go while the goals hold; None where none, or too few of them, or
     where none of them can be given back.
 
-    Only on a replay that repeats what happened: a promise that waits stay short needs one.
+    Only on a replay that repeats what happened: a promise that waits stay short needs one. Where no
+    queue formed there is nothing to repeat; then only as many as leave nobody waiting, which no
+    policy would change.
     """
     from scheduler_advisor.search.nodes import to_give_back
 
     found = replay.found
-    if found is None or not replay.grade.promises:
+    if found is None or not (replay.grade.promises or _no_queue(replay)):
         return None
-    point = to_give_back(found.nodes)
+    alone = _no_queue(replay)
+    points = [each for each in found.nodes if not alone or each.candidate.found.p95_wait_s <= SHORT]
+    point = to_give_back(points)
     fleet = len(found.bench.past.cluster)
     if point is None or -point.nodes < RULE.values(site.goals)["least_share"] * fleet:
         return None
@@ -61,6 +66,11 @@ def fewer_nodes(site: Site, replay: Replayed) -> Draft | None:
     if not row["cash"]:
         return None
     return _draft(site, replay, found, point, (row["price"], row["cash"]))
+
+
+def _no_queue(replay: Replayed) -> bool:
+    known = replay.calibration
+    return known is not None and replay.grade == "none" and known.ungraded == "no_queue"
 
 
 def _draft(
@@ -77,7 +87,7 @@ def _draft(
         duty=Duty.PLATFORM,
         params={
             "nodes": -point.nodes, "gpus": gpus, "fleet": len(found.bench.past.cluster),
-            "grade": replay.grade.value, "cash_ratio": cash,
+            "grade": grade_said(replay.grade.value), "cash_ratio": cash,
             "classes": classes_text(found, point), "worst": worst.name if worst else "–",
             "names": f"{gone[0]} – {gone[-1]}",
         },

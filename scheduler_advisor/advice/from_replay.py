@@ -33,6 +33,7 @@ from scheduler_advisor.advice.replay_told import (
     bound_json,
     bounds_said,
     classes,
+    grade_said,
     phrases,
     shifts,
     teams,
@@ -130,7 +131,7 @@ def _draft(
         kind=RULE.kind, cluster=replay.cluster, subject=each.name, owner=Owner(),
         duty=Duty.PLATFORM, variant="lost" if mostly_lost(each) else each.gain.value,
         params=_params(replay, found, each, rows, price[0]),
-        parts=_parts(found, each, price), current=[],
+        parts=parts_of(found, each, price), current=[],
         figures=(
             modelled("replay_blocked", float(found.today.blocked.sum()), Unit.GPU_HOURS),
             modelled("replay_blocked_after", float(each.found.blocked.sum()), Unit.GPU_HOURS),
@@ -138,7 +139,7 @@ def _draft(
             modelled("mean_wait_after", each.found.mean_wait_s, Unit.SECONDS),
         ),
         examples=_examples(found, each), samples=int(found.bench.past.judged.sum()),
-        assumptions=_assumptions(replay, found, each), replay=own,
+        assumptions=assumptions_of(replay, found, each), replay=own,
         alternatives=(), commands=commands_of(handover),
     )  # fmt: skip
 
@@ -166,7 +167,7 @@ def _params(
         "risks": phrases("change_risk", names),
         "trial": Keys([f"change_trial.{'teams' if each.parts == {LIMITS} else 'partition'}"]),
         "leading": Keys([f"cause_name.{leading}"]),
-        "grade": replay.grade.value, "low": measured.low, "high": measured.high,
+        "grade": grade_said(replay.grade.value), "low": measured.low, "high": measured.high,
         "before": float(found.today.blocked.sum()), "after": float(each.found.blocked.sum()),
         "lost_before": float(found.today.lost.sum()), "lost_after": float(each.found.lost.sum()),
         "worth": worth_said(found, price),
@@ -202,7 +203,7 @@ def replayed_saving(
     )  # fmt: skip
 
 
-def _parts(found: Found, each: Candidate, price: tuple[float | None, float]) -> list[Part]:
+def parts_of(found: Found, each: Candidate, price: tuple[float | None, float]) -> list[Part]:
     """The window's days; freed hours are cash only as far as the capacity can be given back."""
     past, cluster = found.bench.past, found.bench.past.name
     parts = []
@@ -232,7 +233,8 @@ def _examples(found: Found, each: Candidate) -> list[str]:
     return [str(ids[place]) for place in order if gained[place] > 0]
 
 
-def _assumptions(replay: Replayed, found: Found, each: Candidate) -> tuple[Assumption, ...]:
+def assumptions_of(replay: Replayed, found: Found, each: Candidate) -> tuple[Assumption, ...]:
+    """What every amount of a replay rests on."""
     calibration = replay.calibration
     assert calibration is not None
     source = calibration.in_force.source

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from scheduler_advisor.advice.amount import claims
 from scheduler_advisor.advice.recommendation import Recommendation
+from scheduler_advisor.advice.same_act import same_act
 from scheduler_advisor.advice.saving import with_joint_claims
 from scheduler_advisor.goals import Goals
 
@@ -40,7 +41,7 @@ def _in_group(rec: Recommendation, group: list[str]) -> Recommendation:
 
 
 def _overlapping(found: Sequence[Recommendation]) -> list[tuple[str, str]]:
-    """Pairs that share at least `ALIKE` of the smaller one's GPU time."""
+    """Pairs that share at least `ALIKE` of the smaller one's GPU time, or are the same act."""
     drafts = with_joint_claims([rec.draft for rec in found])
     joined = {rec.id: draft.parts for rec, draft in zip(found, drafts, strict=True)}
     owners: dict[str, list[str]] = defaultdict(list)
@@ -58,7 +59,9 @@ def _overlapping(found: Sequence[Recommendation]) -> list[tuple[str, str]]:
         for place, a in enumerate(sorted(names)):
             for b in sorted(names)[place + 1 :]:
                 shared[a, b] += min(by_claim[a, claim], by_claim[b, claim])
-    return [(a, b) for (a, b), micro in shared.items() if micro >= ALIKE * min(size[a], size[b])]
+    alike = [(a, b) for (a, b), micro in shared.items() if micro >= ALIKE * min(size[a], size[b])]
+    same = [(a.id, b.id) for a in found for b in found if same_act(a.draft, b.draft)]
+    return alike + same
 
 
 def trust(rec: Recommendation) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from scheduler_advisor.advice.draft import ClassShift, Phrase, Phrases
+from scheduler_advisor.advice.draft import ClassShift, Keys, Phrase, Phrases
 from scheduler_advisor.durations import duration_text
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ def phrases(section: str, names: Sequence[str]) -> Phrases:
 
     found = [said(name) for name in names]
     return Phrases(Phrase(f"{section}.{key}", filled) for key, filled in found)
+
+
+def grade_said(grade: str) -> str | Keys:
+    """The grade inside a sentence."""
+    return Keys(["fidelity.ungraded"]) if grade == "none" else grade
 
 
 def bounds_said(bounds: Sequence[Boundary]) -> Phrases:
@@ -52,10 +58,12 @@ def worth_said(found: Found, price: float | None) -> Phrases:
         return Phrases([Phrase("worth.more" if worth.helps else "worth.shape", {"nodes": most})])
     if worth.nodes < 0.05:
         return Phrases([Phrase("worth.none", {})])
-    numbers: dict[str, Any] = {"nodes": worth.nodes, "gpus": worth.gpus}
+    nodes = max(ceil(worth.nodes - 0.05), 1)  # nobody buys a part of one
+    gpus = worth.gpus / worth.nodes * nodes
+    numbers: dict[str, Any] = {"nodes": nodes, "gpus": round(gpus)}
     if price is None:
         return Phrases([Phrase("worth.nodes", numbers)])
-    cost = {"cost": worth.gpus * HOURS_A_WEEK * price}
+    cost = {"cost": gpus * HOURS_A_WEEK * price}
     return Phrases([Phrase("worth.priced", numbers | cost)])
 
 

@@ -12,6 +12,7 @@ from scheduler_advisor.advice.amount import Amount, Part, joint, total
 from scheduler_advisor.advice.draft import Draft, Horizon
 from scheduler_advisor.advice.interval import weekly_interval
 from scheduler_advisor.advice.recommendation import Basis, Saving
+from scheduler_advisor.advice.same_act import counted_once
 from scheduler_advisor.window import Window
 
 METHODS = {
@@ -67,7 +68,7 @@ def _decimal(amount: float) -> Decimal:
 def joint_saving(drafts: Sequence[Draft], window: Window) -> Saving:
     """What several win together; amounts that overlap are counted once, at the largest."""
     drafts = [draft for draft in drafts if draft.replay is None or draft.replay.promises]
-    drafts = with_joint_claims(drafts)
+    drafts = with_joint_claims(counted_once(drafts))
     amount = joint(weekly_parts(draft, window) for draft in drafts)
     method = (
         "joint: each claim once, at its largest; 80%: block bootstrap over days, for a later window"

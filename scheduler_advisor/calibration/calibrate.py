@@ -9,10 +9,18 @@ import numpy as np
 
 from scheduler_advisor.calibration.causes import Mismatch, mismatches
 from scheduler_advisor.calibration.compare import Comparison, compare
-from scheduler_advisor.calibration.grade import Grade, Mark, grade_of, marks_of
+from scheduler_advisor.calibration.grade import (
+    Grade,
+    Mark,
+    Ungraded,
+    grade_of,
+    marks_of,
+    ungraded,
+)
 from scheduler_advisor.calibration.in_force import InForce, other_readings, policy_of
 from scheduler_advisor.calibration.network import Network
 from scheduler_advisor.calibration.rules import rules_of
+from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.parts.settings import ANY_TOPOLOGY
 from scheduler_advisor.engine.policy import Backfill, Order, Placement, Policy
 from scheduler_advisor.engine.simulate import simulate
@@ -28,6 +36,8 @@ AS_NEAR = 1.1  # most sites serve first come, first served: a tenth is no eviden
 PLAIN = Policy()
 PLANNED = 40_000  # jobs up to which a plan for all of them is tried
 PLACED = 6  # the best of order and backfill, each tried with every placement
+NO_QUEUE = "no queue formed: FIFO with EASY is assumed"
+EASY = Policy(backfill=Backfill.EASY)
 DEEP_QUEUE = 300  # mean queue from which a rebuilt plan costs minutes and repeats no real scheduler
 
 
@@ -45,7 +55,7 @@ class Calibration:
     """The policy in force, its grade, the marks behind it, and where reality differs most.
 
     ``past`` carries the rules (limits, tiers) that were read. Without real starts the comparison
-    is None and the grade NONE.
+    is None. Without a grade there are neither marks nor mismatches.
     """
 
     past: Past
@@ -55,6 +65,16 @@ class Calibration:
     found: Comparison | None = None
     mismatches: tuple[Mismatch, ...] = ()
     tried: tuple[Fitted, ...] = ()
+
+    @property
+    def ungraded(self) -> Ungraded | None:
+        """Why there is no grade."""
+        return ungraded(self.found)
+
+    @property
+    def input_error(self) -> float:
+        """By how much the replay may be off in free GPU time, relative; 1 where nothing says."""
+        return 1.0 if self.ungraded or self.found is None else self.found.blocked_error
 
     @property
     def policy(self) -> Policy:
@@ -84,16 +104,40 @@ def calibrate(
     if read is not None and network is not None:
         read = _in_network(read, network)
     if past.wait_s is None:
-        plain = Policy(backfill=Backfill.EASY, topology=part, quota=ruled.quota)
+        plain = replace(EASY, topology=part, quota=ruled.quota)
         said = "no real starts: FIFO with EASY is assumed"
         assumed = InForce(plain, "assumed", remarks=(said, *ruled.remarks))
         return Calibration(past, read or assumed, Grade.NONE)
     place = workers or Inline()
+    remarks: tuple[str, ...] = tuple(ruled.remarks)
     if read is not None:
-        return _best_reading(past, read, ruled.settings, network, place, cancelled)
+        try:
+            return _best_reading(past, read, ruled.settings, network, place, cancelled)
+        except PolicyError as error:
+            said = f"the policy that the settings describe is not replayed ({error})"
+            remarks = (said, *remarks)
     start = Policy(topology=part, quota=ruled.quota)
-    tried = searched(past, place, progress, cancelled, start)
-    found = InForce(_likeliest(tried).policy, "search", remarks=ruled.remarks)
+    return _sought(past, start, remarks, network, (place, progress, cancelled))
+
+
+def _sought(
+    past: Past,
+    start: Policy,
+    remarks: tuple[str, ...],
+    network: Network | None,
+    watched: tuple[Workers, Progress, Callable[[], bool]],
+) -> Calibration:
+    """The nearest policy of those that are tried; where no queue formed, none is nearer than
+    another. ``start`` has what is known already."""
+    place, progress, cancelled = watched
+    easy = replace(start, backfill=Backfill.EASY, topology=ANY_TOPOLOGY)
+    [(_, (mean_queue, fits))] = place.each(past, probed, [easy], cancelled)
+    if not fits.queue_formed:
+        plain = replace(easy, topology=start.topology)
+        assumed = InForce(plain, "assumed", remarks=(NO_QUEUE, *remarks))
+        return Calibration(past, assumed, Grade.NONE, found=fits)
+    tried = searched(past, mean_queue, place, progress, cancelled, start)
+    found = InForce(_likeliest(tried).policy, "search", remarks=remarks)
     if network is not None:
         found = _in_network(found, network)
     return _replayed(past, found, place, cancelled, tuple(tried))
@@ -122,8 +166,9 @@ def _best_reading(
 ) -> Calibration:
     """The first reading of the settings; where it repeats what happened badly, the nearest one."""
     first = _replayed(past, read, workers, cancelled)
-    if first.grade in (Grade.A, Grade.B) or first.found is None or len(past.jobs) > PLANNED:
+    if first.grade in (Grade.A, Grade.B, Grade.NONE) or len(past.jobs) > PLANNED:
         return first
+    assert first.found is not None
     others = other_readings(read, settings, past.jobs)
     if network is not None:
         others = [_in_network(each, network) for each in others]
@@ -154,15 +199,18 @@ def _likeliest(tried: list[Fitted]) -> Fitted:
 
 
 def _graded(past: Past, read: InForce, found: Comparison, tried: tuple[Fitted, ...]) -> Calibration:
+    if ungraded(found) is not None:
+        return Calibration(past, read, Grade.NONE, found=found)
     marks = marks_of(found)
     return Calibration(
-        past, read, grade_of(marks, found.jobs), tuple(marks), found,
+        past, read, grade_of(found, marks), tuple(marks), found,
         tuple(mismatches(past, found)), tried,
     )  # fmt: skip
 
 
 def searched(
     past: Past,
+    mean_queue: float,
     workers: Workers,
     progress: Progress,
     cancelled: Callable[[], bool],
@@ -170,8 +218,6 @@ def searched(
 ) -> list[Fitted]:
     """Order and backfill first, then placements under the best of them; ``start`` has what is
     known already: quotas, the network."""
-    probe = replace(start, backfill=Backfill.EASY, topology=ANY_TOPOLOGY)
-    [(_, mean_queue)] = workers.each(past, mean_queued, [probe], cancelled)
     first = _policies(past, mean_queue, start)
     places = PLACEMENTS[1:] if len(past.cluster) > 1 else ()
     total = len(first) + len(places) * min(PLACED, len(first))
@@ -192,15 +238,17 @@ def _fitted(
 ) -> list[Fitted]:
     found = []
     for done, (_, fitted) in enumerate(workers.each(past, fit, cells, cancelled), 1):
-        found.append(fitted)
+        if fitted is not None:
+            found.append(fitted)
         tell(done)
     return found
 
 
-def mean_queued(past: Past, policy: Policy) -> float:
-    """Jobs that wait under ``policy``, mean over the replay."""
-    probe = simulate(past.jobs, past.cluster, policy)
-    return probe.queue_s / max(probe.last_instant - int(past.jobs.submit.min()), 1)
+def probed(past: Past, policy: Policy) -> tuple[float, Comparison]:
+    """Jobs that wait under ``policy``, mean over its replay, and this beside what happened."""
+    outcome = simulate(past.jobs, past.cluster, policy)
+    span = max(outcome.last_instant - int(past.jobs.submit.min()), 1)
+    return outcome.queue_s / span, compare(past, outcome)
 
 
 def replayed(past: Past, policy: Policy) -> Comparison:
@@ -223,7 +271,11 @@ def _policies(past: Past, mean_queue: float, start: Policy) -> list[Policy]:
     ]
 
 
-def fit(past: Past, policy: Policy) -> Fitted:
-    """How near one policy comes; runs in whatever process it is sent to."""
-    found = replayed(past, policy)
-    return Fitted(policy, found.score, grade_of(marks_of(found), found.jobs))
+def fit(past: Past, policy: Policy) -> Fitted | None:
+    """How near one policy comes, None where the simulator does not take it with these jobs; runs in
+    whatever process it is sent to."""
+    try:
+        found = replayed(past, policy)
+    except PolicyError:
+        return None
+    return Fitted(policy, found.score, grade_of(found, marks_of(found)))

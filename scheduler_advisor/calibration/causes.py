@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_advisor.calibration.compare import SIZES, ClassFit, Comparison, size_of
+from scheduler_advisor.calibration.held import held_at
 from scheduler_advisor.past import Past
 
 MOST = 5
@@ -80,13 +81,7 @@ class _Reality:
 
     def _held(self, at: NDArray[np.int64], own: NDArray[np.bool_]) -> NDArray[np.float64]:
         """GPUs held at each instant by the jobs of ``own``."""
-        starts, ends = np.sort(self._start[own]), np.sort(self._end[own])
-        up = np.concatenate([[0.0], np.cumsum(self._gpus[own][np.argsort(self._start[own])])])
-        down = np.concatenate([[0.0], np.cumsum(self._gpus[own][np.argsort(self._end[own])])])
-        held: NDArray[np.float64] = (
-            up[np.searchsorted(starts, at, "right")] - down[np.searchsorted(ends, at, "right")]
-        )
-        return held
+        return held_at(self._start[own], self._end[own], self._gpus[own], at)
 
     def room_and_cap(self, fit: ClassFit) -> tuple[float, float]:
         """Share of the class's waiting jobs that had room half-way through their wait, and the

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_advisor.calibration.held import contested
 from scheduler_advisor.engine.outcome import Outcome
 from scheduler_advisor.integrals import blocked_hours, integral
 from scheduler_advisor.past import Past
@@ -15,6 +16,7 @@ Floats = NDArray[np.float64]
 SIZES = ((1, "1"), (4, "2-4"), (8, "5-8"), (32, "9-32"), (1 << 40, "33+"))
 BINS = 200  # of the window: hours where it is a week, half a day where it is three months
 MANY_QUEUES = 12  # the busiest are named, the others are one class
+LEAST_JOBS = 50  # below, a percentile of a class is one or two jobs
 TINY_S = 300  # waits below five minutes are told apart by nobody
 
 
@@ -42,7 +44,10 @@ class ClassFit:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that the grade looks at. ``score``: mean log error of waits, smaller is better."""
+    """Everything that the grade looks at. ``score``: mean log error of waits, smaller is better.
+
+    ``contested``: jobs that waited for GPUs, see `held.contested`.
+    """
 
     jobs: int
     never_started: int
@@ -61,6 +66,18 @@ class Comparison:
     score: float
     real_blocked_gpu_hours: float
     replay_blocked_gpu_hours: float
+    contested: int
+
+    @property
+    def queue_formed(self) -> bool:
+        """Whether the real starts say anything of the scheduler.
+
+        Where hardly a job waited for GPUs and the real waits are minutes beside free ones, these
+        are images, hooks and clocks: every policy replays to the same starts, and none is more true
+        than another. Long waits beside free GPUs (limits, holds) are the scheduler's: a replay
+        without them is graded, and badly.
+        """
+        return self.contested >= LEAST_JOBS or self.real_mean_wait_s > TINY_S
 
     @property
     def mean_wait_error(self) -> float:
@@ -131,6 +148,7 @@ def compare(past: Past, outcome: Outcome) -> Comparison:
         score=_mean(np.abs(np.log((replay + TINY_S) / (real + TINY_S)))),
         real_blocked_gpu_hours=_blocked(past, outcome, past.real_start, ends),
         replay_blocked_gpu_hours=_blocked(past, outcome, outcome.first_start, outcome.end),
+        contested=contested(past, outcome),
     )
 
 

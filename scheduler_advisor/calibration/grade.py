@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler_advisor.calibration.compare import Comparison
-
-LEAST_JOBS = 50  # below, a percentile of a class is one or two jobs
+from scheduler_advisor.calibration.compare import LEAST_JOBS, Comparison
 
 
 class Grade(StrEnum):
-    """A to D as measured; NONE = no real starts to compare with, or too few of them."""
+    """A to D as measured; NONE: see `Ungraded`."""
 
     A = "A"
     B = "B"
@@ -23,6 +21,14 @@ class Grade(StrEnum):
     def promises(self) -> bool:
         """Whether a saving may be said as a point; D and ungraded give ranges only."""
         return self in (Grade.A, Grade.B, Grade.C)
+
+
+class Ungraded(StrEnum):
+    """Why there is no grade; the sentence is in the message files under ``fidelity.<name>``."""
+
+    NO_STARTS = "no_starts"
+    FEW_JOBS = "few_jobs"
+    NO_QUEUE = "no_queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,18 @@ def marks_of(found: Comparison) -> list[Mark]:
     ]  # fmt: skip
 
 
-def grade_of(marks: list[Mark], jobs: int) -> Grade:
-    """The worst of the marks; NONE below `LEAST_JOBS`."""
-    if jobs < LEAST_JOBS:
+def ungraded(found: Comparison | None) -> Ungraded | None:
+    """Why this comparison carries no grade; None: it carries one."""
+    if found is None:
+        return Ungraded.NO_STARTS
+    if found.jobs < LEAST_JOBS:
+        return Ungraded.FEW_JOBS
+    return None if found.queue_formed else Ungraded.NO_QUEUE
+
+
+def grade_of(found: Comparison, marks: list[Mark]) -> Grade:
+    """The worst of the marks; NONE where there is nothing to grade by."""
+    if ungraded(found) is not None:
         return Grade.NONE
     order = tuple(Grade)
     return max((mark.grade for mark in marks), key=order.index)

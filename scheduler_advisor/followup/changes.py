@@ -64,6 +64,7 @@ class Changed:
     scope: Scope = NOBODY
     target: float | None = None  # the ratio that the advice aimed at
     subject: str = ""
+    replayed: bool = False  # promised by a replay: capacity that stood free while jobs waited
 
     @property
     def measure(self) -> Measure | None:
@@ -72,7 +73,7 @@ class Changed:
         parts = self.subject.split(" + ")
         if self.kind == "policy_change" and all(part.startswith(WRITING) for part in parts):
             return LOST_TO_STOPS
-        return MEASURES.get(self.kind)
+        return None if self.replayed else MEASURES.get(self.kind)
 
     @property
     def wide(self) -> bool:
@@ -121,4 +122,5 @@ def _advice(work: Work, row: dict[str, Any]) -> Changed:
         row["recommendation_id"], row["cluster"], row["kind"], row["ts"], body["title"], predicted,
         scope=scope_of(work, row["recommendation_id"], row["report_id"]),
         target=targets[0] if targets else None, subject=row["subject"] or "",
+        replayed=(body.get("replay") or {}).get("gain") == "capacity",
     )  # fmt: skip

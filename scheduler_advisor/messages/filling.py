@@ -1,4 +1,5 @@
-"""How a sentence is filled: numbers as usual, and two forms that languages need.
+"""How a sentence is filled: numbers as usual, whole ones with separators, and two forms that
+languages need.
 
 ``{runs:plural:run|runs}`` writes the number and the word that goes with it. ``{name:josa:이|가}``
 writes the name and the Korean particle that fits its last sound: the first after a consonant.
@@ -26,6 +27,8 @@ class Filling(string.Formatter):
         if form == "josa":
             after_consonant, after_vowel = choices.split("|")
             return f"{value}{after_consonant if ends_in_consonant(str(value)) else after_vowel}"
+        if not format_spec and isinstance(value, int) and not isinstance(value, bool):
+            return f"{value:,}"
         return str(super().format_field(value, format_spec))
 
 

@@ -14,8 +14,10 @@ from scheduler_advisor.report.markup import Markup, join, tag
 from scheduler_advisor.report.sureness import overlap_text, sure_text, waits_less, worse_text
 from scheduler_advisor.report.wording import (
     amount_text,
+    hours_ends,
     hours_text,
     kind_name,
+    money_ends,
     owner_text,
     reason_text,
     sentence,
@@ -118,11 +120,11 @@ def _brings(rec: Recommendation, report: WeeklyReport, words: Words, most: float
         return tag("p", words.say("phrase.no_saving"))
     hours = f"{hours_text(saving.gpu_hours)} GPU-h"
     if saving.cost is None or saving.low is None or saving.high is None:
-        low, high = (hours_text(h) for h in (saving.gpu_hours_low, saving.gpu_hours_high))
+        low, high = hours_ends(saving.gpu_hours_low, saving.gpu_hours_high)
         bar = svg.range_bar(saving.gpu_hours_low, saving.gpu_hours, saving.gpu_hours_high, most)
         main, beside = words.say("phrase.per_week", amount=hours), ""
     else:
-        low, high = (amount_text(amount, None) for amount in (saving.low, saving.high))
+        low, high = money_ends(saving.low, saving.high, None)
         bar = svg.range_bar(float(saving.low), float(saving.cost), float(saving.high), most)
         main = words.say("phrase.per_week", amount=amount_text(saving.cost, report.currency))
         beside = f"{hours} · "
@@ -137,14 +139,12 @@ def _brings(rec: Recommendation, report: WeeklyReport, words: Words, most: float
 
 def _range(saving: Saving, report: WeeklyReport, words: Words, most: float) -> Markup:
     """The interval without a point: the replay's fidelity carries no promise."""
-    middle = (saving.gpu_hours_low + saving.gpu_hours_high) / 2
-    low, high = (f"{hours_text(h)} GPU-h" for h in (saving.gpu_hours_low, saving.gpu_hours_high))
-    bar = svg.range_bar(saving.gpu_hours_low, middle, saving.gpu_hours_high, most)
+    low, high = hours_ends(saving.gpu_hours_low, saving.gpu_hours_high)
+    high = f"{high} GPU-h"
+    bar = svg.range_bar(saving.gpu_hours_low, None, saving.gpu_hours_high, most)
     if saving.low is not None and saving.high is not None:
-        low, high = amount_text(saving.low, None), amount_text(saving.high, report.currency)
-        bar = svg.range_bar(
-            float(saving.low), float(saving.low + saving.high) / 2, float(saving.high), most
-        )
+        low, high = money_ends(saving.low, saving.high, report.currency)
+        bar = svg.range_bar(float(saving.low), None, float(saving.high), most)
     return join(
         tag("b", words.say("phrase.range", low=low, high=high)),
         bar,

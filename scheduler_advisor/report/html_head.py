@@ -7,7 +7,7 @@ from scheduler_advisor.report import svg
 from scheduler_advisor.report.colours import CLASS_STYLES
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.markup import Markup, join, tag
-from scheduler_advisor.report.summary import headline_text
+from scheduler_advisor.report.summary import headline_text, ranges_only, winnable_texts
 from scheduler_advisor.report.wording import amount_text, hours_text, sentence
 
 SHOWN = 0.0005  # a class below a twentieth of a percent would show as 0.0%
@@ -44,7 +44,7 @@ def headline(report: WeeklyReport, words: Words) -> Markup:
         text = words.say("report.too_little_text", hours=report.accounted_hours)
         return join(title, tag("p", text, cls="sub"))
     if not report.advice.joint.gpu_hours:
-        ranges = any(rec.open and rec.saving.range_only for rec in report.advice.recommendations)
+        ranges = ranges_only(report)
         text = words.say("report.ranges_text" if ranges else "report.nothing_text")
         return join(title, tag("p", text, cls="sub"))
     return title
@@ -52,19 +52,8 @@ def headline(report: WeeklyReport, words: Words) -> Markup:
 
 def tiles(report: WeeklyReport, words: Words) -> Markup:
     """Five numbers, each with its kind."""
-    joint = report.advice.joint
-    win = (
-        amount_text(joint.cost, report.currency)
-        if joint.cost is not None and joint.gpu_hours
-        else f"{hours_text(joint.gpu_hours)} GPU-h"
-    )
-    if not joint.gpu_hours:
-        win = "–"
+    win, split = winnable_texts(report, words)
     coverage = "–" if report.coverage_ratio is None else f"{report.coverage_ratio:.1%}"
-    split = words.say(
-        "report.split", cash=amount_text(joint.cash, None),
-        capacity=amount_text((joint.cost or joint.cash) - joint.cash, report.currency),
-    )  # fmt: skip
     gpu_hours = f"{hours_text(report.installed_gpu_hours)} GPU-h"
     entries = (
         ("cost", amount_text(report.cost, report.currency), gpu_hours, "observed"),

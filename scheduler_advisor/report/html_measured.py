@@ -74,14 +74,11 @@ def _wait_hours(groups: Sequence[WaitGroup], words: Words) -> Markup | None:
     by_hour = {group.hour: group.p95_s or 0.0 for group in groups}
     if not by_hour:
         return None
-    most = max(by_hour.values())
     label = f"{words.say('report.p95')} / {words.say('report.hour_of_day')}"
     values = [
-        (str(hour), by_hour.get(hour, 0.0),
-         duration_text(by_hour[hour]) if by_hour.get(hour) == most and most > 0 else "")
-        for hour in range(24)
-    ]  # fmt: skip
-    return join(tag("p", label, cls="sub"), svg.columns(values, label, every=3))
+        (str(hour), by_hour.get(hour, 0.0), duration_text(by_hour.get(hour))) for hour in range(24)
+    ]
+    return join(tag("p", label, cls="sub"), svg.columns(values, label, every=3, only_most=True))
 
 
 def _spread(report: WeeklyReport, words: Words) -> Markup:
@@ -127,10 +124,9 @@ def _breakers(report: WeeklyReport, words: Words) -> Markup:
     label = f"{words.say('report.broken')} / {words.say('report.hour_of_day')}"
     most = max(found.by_hour.values(), default=0.0)
     values = [
-        (str(h), found.by_hour.get(h, 0.0),
-         hours_text(most) if most and found.by_hour.get(h) == most else "")
+        (str(h), found.by_hour.get(h, 0.0), hours_text(found.by_hour.get(h, 0.0)))
         for h in range(24)
-    ]  # fmt: skip
+    ]
     heads = [
         (words.say("report.name"), False), (words.say("report.user"), False),
         (words.say("report.nodes"), False), (words.say("report.broken"), True),
@@ -145,7 +141,9 @@ def _breakers(report: WeeklyReport, words: Words) -> Markup:
         "div",
         tag("h3", words.say("report.breakers"), " ", _kind(words)),
         tag("p", text),
-        join(tag("p", label, cls="sub"), svg.columns(values, label, every=3)) if most else None,
+        join(tag("p", label, cls="sub"), svg.columns(values, label, every=3, only_most=True))
+        if most
+        else None,
         table(heads, rows) if rows else None,
         _command(report, "breakers --rows"),
     )
@@ -205,8 +203,8 @@ def _columns_or_none(
 
 def _distribution(report: WeeklyReport, words: Words) -> Markup:
     found, summary = report.measurements, report.measurements.wait_summary
-    edges = [f"< {duration_text(edge)}" for edge in BUCKETS_S]
-    names = [*edges, f"≥ {duration_text(BUCKETS_S[-1])}"]
+    whole = [duration_text(edge).replace(".0 ", " ") for edge in BUCKETS_S]
+    names = [*(f"< {edge}" for edge in whole), f"≥ {whole[-1]}"]
     waits = [
         (name, float(count), f"{count:,}")
         for name, count in zip(names, found.wait_counts, strict=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler_advisor.advice.draft import FromReplay
+from scheduler_advisor.calibration.calibrate import Calibration
+from scheduler_advisor.calibration.grade import Ungraded
 from scheduler_advisor.durations import duration_text
 from scheduler_advisor.messages import Words
 from scheduler_advisor.replayed import Replayed
@@ -39,14 +41,27 @@ def _one(each: Replayed, words: Words) -> Markup:
 def fidelity_line(each: Replayed, words: Words) -> str:
     """One sentence: grade, policy, and the mean wait on both sides."""
     found = each.calibration
-    if found is None or found.found is None:
-        return words.say("fidelity.none")
+    if found is None:
+        return words.say("fidelity.no_starts")
+    if found.ungraded is not None or found.found is None:
+        return ungraded_line(found, words)
     source = words.say(f"fidelity.{found.in_force.source}", count=len(found.tried))
     policy = f"{found.policy.order.value}, {found.policy.backfill.value}, "
     return words.say(
         "fidelity.line", grade=found.grade.value, policy=policy + found.policy.placement.value,
         source=source, replay=duration_text(found.found.replay_mean_wait_s),
         real=duration_text(found.found.real_mean_wait_s),
+    )  # fmt: skip
+
+
+def ungraded_line(found: Calibration, words: Words) -> str:
+    """Why there is no grade, with what was counted."""
+    reason, seen = found.ungraded or Ungraded.NO_STARTS, found.found
+    if seen is None:
+        return words.say(f"fidelity.{reason.value}")
+    return words.say(
+        f"fidelity.{reason.value}", jobs=seen.jobs, contested=seen.contested,
+        real=duration_text(seen.real_mean_wait_s),
     )  # fmt: skip
 
 
@@ -130,7 +145,8 @@ def mismatch_lines(each: Replayed, words: Words) -> list[str]:
     assert each.calibration is not None
     return [
         words.say(
-            "fidelity.of", queue=miss.fit.queue or "–", size=miss.fit.size, jobs=miss.fit.jobs,
+            "fidelity.of", queue=miss.fit.queue or words.say("phrase.no_queue"),
+            size=miss.fit.size, jobs=miss.fit.jobs,
             replay=duration_text(miss.fit.replay_mean_s), real=duration_text(miss.fit.real_mean_s),
             cause=words.say(f"cause.{miss.cause.value}", evidence=miss.evidence),
         )

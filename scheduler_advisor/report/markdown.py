@@ -17,13 +17,15 @@ from scheduler_advisor.report.html_replay import (
     unable_line,
     unable_rows,
 )
-from scheduler_advisor.report.summary import headline_text
+from scheduler_advisor.report.summary import headline_text, winnable_texts
 from scheduler_advisor.report.sureness import sure_text, waits_less, worse_text
 from scheduler_advisor.report.wording import (
     amount_text,
     figure_text,
+    hours_ends,
     hours_text,
     kind_name,
+    money_ends,
     owner_text,
     reason_text,
     sentence,
@@ -61,13 +63,13 @@ def _head(report: WeeklyReport, words: Words) -> list[str]:
     coverage = "–" if report.coverage_ratio is None else f"{report.coverage_ratio:.1%}"
     said = {kind: words.say(f"number.{kind}") for kind in ("observed", "modelled")}
     cost = f"{words.say('report.cost')}: {amount_text(report.cost, report.currency)}"
-    win = amount_text(report.advice.joint.cost, report.currency)
+    win, of = winnable_texts(report, words)
     lines = [
         span,
         "",
         f"- {cost} ({said['observed']})",
         f"- {words.say('report.coverage')}: {coverage} ({said['observed']})",
-        f"- {words.say('report.winnable')}: {win} ({said['modelled']})",
+        f"- {words.say('report.winnable')}: {win}, {of} ({said['modelled']})",
     ]
     if report.demo:
         lines.append(f"- **{words.say('report.demo')}**")
@@ -180,18 +182,20 @@ def _brings(rec: Recommendation, report: WeeklyReport, words: Words) -> str:
     if waiting is not None:
         return f"{waiting}, {words.say('phrase.interval_of')} ({words.say('number.modelled')})"
     if saving.range_only:
-        ends = [hours_text(saving.gpu_hours_low), f"{hours_text(saving.gpu_hours_high)} GPU-h"]
-        text = words.say("phrase.range", low=ends[0], high=ends[1])
+        low, high = hours_ends(saving.gpu_hours_low, saving.gpu_hours_high)
+        text = words.say("phrase.range", low=low, high=f"{high} GPU-h")
         return f"{text}, {words.say('phrase.no_promise')} ({words.say('number.modelled')})"
     if not saving.gpu_hours:
         return words.say("phrase.no_saving")
     hours = f"{hours_text(saving.gpu_hours)} GPU-h"
     basis = words.say(f"phrase.{saving.basis.value}")
     kind = words.say("number.modelled")
-    if saving.cost is None:
-        return f"{words.say('phrase.per_week', amount=hours)}, {basis} ({kind})"
+    if saving.cost is None or saving.low is None or saving.high is None:
+        low, high = hours_ends(saving.gpu_hours_low, saving.gpu_hours_high)
+        interval = words.say("phrase.interval", low=low, high=high)
+        return f"{words.say('phrase.per_week', amount=hours)} ({interval}), {basis} ({kind})"
     amount = words.say("phrase.per_week", amount=amount_text(saving.cost, report.currency))
-    low, high = (amount_text(a, None) for a in (saving.low, saving.high))
+    low, high = money_ends(saving.low, saving.high, None)
     interval = words.say("phrase.interval", low=low, high=high)
     return f"{amount} ({hours}; {interval}), {basis} ({kind})"
 

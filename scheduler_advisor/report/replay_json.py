@@ -30,6 +30,8 @@ def calibration_json(found: Calibration, words: Words | None = None) -> dict[str
     comparison = found.found
     return {
         "grade": found.grade.value, "promises": found.grade.promises,
+        "ungraded": None if found.ungraded is None else found.ungraded.value,
+        "contested_jobs": comparison.contested if comparison else None,
         "policy": to_toml(found.policy), "policy_source": found.in_force.source,
         "settings": dict(found.in_force.read), "remarks": list(found.in_force.remarks),
         "marks": [

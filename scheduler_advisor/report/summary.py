@@ -5,7 +5,13 @@ from __future__ import annotations
 from scheduler_advisor.advice.recommendation import Basis, Recommendation
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report.contents import WeeklyReport
-from scheduler_advisor.report.wording import amount_text, hours_text, rounded, sentence
+from scheduler_advisor.report.wording import (
+    amount_text,
+    hours_text,
+    money_ends,
+    rounded,
+    sentence,
+)
 
 
 def headline_text(report: WeeklyReport, words: Words) -> str:
@@ -13,12 +19,36 @@ def headline_text(report: WeeklyReport, words: Words) -> str:
     if not report.enough:
         return words.say("report.too_little")
     count = sum(rec.open and rec.saving.gpu_hours > 0 for rec in report.advice.recommendations)
-    joint = report.advice.joint
-    ranges = sum(rec.open and rec.saving.range_only for rec in report.advice.recommendations)
-    if not count and ranges:
-        return words.say("report.headline_ranges", count=ranges)
+    ranges = ranges_only(report)
     if not count:
-        return words.say("report.headline_nothing")
+        name = "headline_ranges" if ranges else "headline_nothing"
+        return words.say(f"report.{name}", count=ranges)
+    more = words.say("report.headline_more", count=ranges) if ranges else ""
+    return _promised(report, words, count) + more
+
+
+def ranges_only(report: WeeklyReport) -> int:
+    """Open changes of which no amount is promised."""
+    return sum(rec.open and rec.saving.range_only for rec in report.advice.recommendations)
+
+
+def winnable_texts(report: WeeklyReport, words: Words) -> tuple[str, str]:
+    """What all of it together would bring a week, and of what kind that is."""
+    joint = report.advice.joint
+    if not joint.gpu_hours:
+        return "–", words.say(f"report.win_{'ranges' if ranges_only(report) else 'nothing'}")
+    if joint.cost is None:
+        return f"{hours_text(joint.gpu_hours)} GPU-h", words.say("report.win_unpriced")
+    largest = max(joint.cash, joint.cost - joint.cash)
+    cash, _ = money_ends(joint.cash, largest, None)
+    capacity, _ = money_ends(joint.cost - joint.cash, largest, None)
+    of = f"{capacity} {report.currency or ''}".strip()
+    split = words.say("report.split", cash=cash, capacity=of)
+    return amount_text(joint.cost, report.currency), split
+
+
+def _promised(report: WeeklyReport, words: Words, count: int) -> str:
+    joint = report.advice.joint
     if joint.cost is None:
         hours = hours_text(joint.gpu_hours)
         return words.say("report.headline_hours", count=count, hours=hours)

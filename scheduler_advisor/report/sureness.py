@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from scheduler_advisor.advice.recommendation import Recommendation
+from scheduler_advisor.advice.replay_told import grade_said
 from scheduler_advisor.durations import duration_text
 from scheduler_advisor.messages import Words
+from scheduler_advisor.report.wording import said
 
 MORE_IS_BETTER = ("fairness", "goodput")
 SAME = 0.01  # a hundredth is no difference
@@ -16,7 +18,7 @@ def sure_text(rec: Recommendation, words: Words) -> str:
     """What it rests on, and how such changes have done here."""
     own = rec.draft.replay
     if own is not None:
-        basis = words.say("sure.replay", grade=own.grade)
+        basis = words.say("sure.replay", grade=said(grade_said(own.grade), words))
     elif rec.draft.samples:
         basis = words.say("sure.rows", samples=rec.draft.samples)
     else:

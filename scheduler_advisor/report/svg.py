@@ -64,24 +64,27 @@ def stacked_bar(shares: Sequence[tuple[str, float, str]], label: str) -> Markup:
                preserveAspectRatio="none", cls="stack")  # fmt: skip
 
 
-def range_bar(low: float, point: float, high: float, most: float) -> Markup:
-    """The 80% interval as a line and the point as a dot, on a scale that ends at ``most``."""
+def range_bar(low: float, point: float | None, high: float, most: float) -> Markup:
+    """The 80% interval as a line and the point as a dot, on a scale that ends at ``most``; no dot
+    where no point is promised."""
     scale = 150 / most if most > 0 else 0.0
-    a, b, c = (4 + max(value, 0.0) * scale for value in (low, point, high))
+    a, b, c = (4 + max(value or 0.0, 0.0) * scale for value in (low, point, high))
     return tag(
         "svg",
         tag("line", x1=4, x2=154, y1=7, y2=7, stroke=LINE, stroke_width=2),
         tag("line", x1=f"{a:.1f}", x2=f"{c:.1f}", y1=7, y2=7, stroke=ACCENT, stroke_width=4,
             stroke_opacity=0.45, stroke_linecap="round"),
-        tag("circle", cx=f"{b:.1f}", cy=7, r=4.2, fill=ACCENT),
+        None if point is None else tag("circle", cx=f"{b:.1f}", cy=7, r=4.2, fill=ACCENT),
         width=160, height=14, viewBox="0 0 160 14", aria_hidden="true", cls="range",
     )  # fmt: skip
 
 
 def columns(
-    values: Sequence[tuple[str, float, str]], label: str, *, every: int = 1, colour: str = ACCENT
-) -> Markup:
-    """Columns of (name below, value, text above); the text stands where it is not empty."""
+    values: Sequence[tuple[str, float, str]], label: str, *, every: int = 1,
+    only_most: bool = False, colour: str = ACCENT,
+) -> Markup:  # fmt: skip
+    """Columns of (name below, value, text above); ``only_most``: the text stands above the highest
+    only, and all of them to who points at a column."""
     most = max((value for _, value, _ in values), default=0.0) or 1.0
     step = 560 / max(len(values), 1)
     parts = [tag("line", x1=0, x2=560, y1=120, y2=120, stroke=MUTED, stroke_width=1)]
@@ -93,7 +96,7 @@ def columns(
                 fill=colour, rx=2)
         )  # fmt: skip
         middle = f"{x + step / 2:.1f}"
-        if text:
+        if text and (value == most or not only_most):
             parts.append(
                 tag("text", text, x=middle, y=f"{114 - height:.1f}", text_anchor="middle",
                     font_size=11, fill=INK)

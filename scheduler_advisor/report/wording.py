@@ -29,6 +29,18 @@ def hours_text(hours: float) -> str:
     return f"{hours:,.0f}" if abs(hours) >= 10 else f"{hours:,.1f}"
 
 
+def money_ends(low: Decimal, high: Decimal, currency: str | None) -> tuple[str, str]:
+    """Both ends of a range, with as many decimals as the larger one carries."""
+    digits = 0 if max(abs(float(low)), abs(float(high))) >= 100 else 2
+    return f"{low:,.{digits}f}", f"{high:,.{digits}f} {currency or ''}".strip()
+
+
+def hours_ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends of a range of GPU-hours, with as many decimals as the larger one carries."""
+    digits = 0 if max(abs(low), abs(high)) >= 10 else 1
+    return f"{low:,.{digits}f}", f"{high:,.{digits}f}"
+
+
 def month_phrase(saving: Saving, currency: str | None, words: Words) -> str:
     """The saving of a month, in money where there is a price, else in GPU-hours."""
     if saving.range_only:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler_advisor.window import Window
+from scheduler_advisor.withheld import WithheldError
 from scheduler_advisor.workers import CancelledError
 
 
@@ -36,7 +37,8 @@ _UNCOUNTED = 0.5  # of a stage that does not say how much it has to do
 class Run:
     """``kind``: whatif or advice. ``done`` of ``total`` steps of the ``stage``; total 0 = unknown.
     ``part`` of ``parts``: clusters that go through all stages one after another. ``result`` may
-    stand before the end (`answer`): then more of it is to come."""
+    stand before the end (`answer`): then more of it is to come. ``withheld``: it failed because too
+    little is known."""
 
     run_id: str
     kind: str
@@ -51,6 +53,7 @@ class Run:
     parts: int = 1
     result: dict[str, Any] | None = None
     error: str | None = None
+    withheld: WithheldError | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
     answered: threading.Event = field(default_factory=threading.Event)

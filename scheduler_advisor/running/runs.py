@@ -15,6 +15,7 @@ from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.running.journal import note
 from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.window import Window
+from scheduler_advisor.withheld import WithheldError
 from scheduler_advisor.workers import CancelledError
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class Runs:
             run.state = RunState.CANCELLED
             raise
         except AdvisorError as error:
+            run.withheld = error if isinstance(error, WithheldError) else None
             run.error, run.state = str(error), RunState.FAILED
             raise
         except Exception as error:

@@ -9,7 +9,6 @@ from typing import Any
 from scheduler_advisor.calibration.calibrate import Calibration
 from scheduler_advisor.compiled import wait_for_compiler
 from scheduler_advisor.crew import Crew
-from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.replayed import Replayed
 from scheduler_advisor.running.run import Run
@@ -20,6 +19,7 @@ from scheduler_advisor.steps import Watch, calibrate, load
 from scheduler_advisor.whatif.compare import side_by_side, trials
 from scheduler_advisor.whatif.wish import Wish
 from scheduler_advisor.window import Window
+from scheduler_advisor.withheld import WithheldError
 
 KNOWN_PASTS, KNOWN_TRIALS = 4, 64
 Key = tuple[str, Window, str]
@@ -87,10 +87,9 @@ def _worked_out(run: Run, crew: Crew, runs: Runs, key: Key) -> tuple[Calibration
     run.tell("read")
     loaded = load(runs.store, run.window, key[2])
     if isinstance(loaded, Replayed):
-        raise AdvisorError(f"{loaded.withheld}: {dict(loaded.params)}")
+        raise WithheldError(loaded.withheld or "no_history", dict(loaded.params))
     run.tell("calibrate")
     found = calibrate(loaded, Watch(progress=run.tell, cancelled=run.stop.is_set, workers=crew))
-    error = found.found.blocked_error if found.found else 1.0
-    bench = bench_of(found.past, Goals(), error)
+    bench = bench_of(found.past, Goals(), found.input_error)
     _known.keep_past(key, found, bench)
     return found, bench

@@ -10,6 +10,7 @@ from scheduler_advisor.compiled import wait_for_compiler
 from scheduler_advisor.running.run import Run
 from scheduler_advisor.running.runs import runs_of
 from scheduler_advisor.window import Window
+from scheduler_advisor.withheld import WithheldError
 from unstrand.api.query import WindowQuery, asked_window
 from unstrand.api.status import service_of
 from unstrand.errors import RequestRefusedError
@@ -42,8 +43,9 @@ def calibration(request: Request, query: Annotated[WindowQuery, Query()]) -> dic
         )  # fmt: skip
     loaded = load(store, window, names[0])
     if isinstance(loaded, Replayed):
+        why = WithheldError(loaded.withheld or "no_history", dict(loaded.params))
         raise RequestRefusedError(
-            f"nothing can be graded: {loaded.withheld} {dict(loaded.params)}", where="window",
+            f"nothing can be graded: {why}", where="window",
             remedy="a longer window with at least 50 jobs",
         )  # fmt: skip
 

@@ -151,7 +151,6 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
     hours = _while_waiting(site, pool, run)
     free = [each.gpus for each in hours.values()]
     parts = [part for hour, gpus in most.items() for part in _need(site, pool[hour].rows, gpus)]
-    enough = [each for each in hours.values() if each.cut_up_for(run)]
     command = site.command("job", run.job_id)
     goal = next((c for c in site.goals.work_class if c.match.fits(**run.facts())), None)
     figures = [
@@ -160,7 +159,7 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
         observed("free_while_waiting", sum(free) / len(free) if free else 0.0, Unit.GPUS,
                  site.command("report", "stranding")),
         observed("jobs_waited", len(waits), Unit.COUNT, site.command("report", "waits")),
-        observed("hours_with_enough", len(enough), Unit.HOURS, command),
+        observed("hours_with_enough", len(most), Unit.HOURS, command),
     ]  # fmt: skip
     if goal is not None and goal.waiting_cost_per_hour is not None:
         price = float(goal.waiting_cost_per_hour) * waited

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_advisor.calibration.calibrate import calibrate
 from scheduler_advisor.calibration.compare import compare, rank_correlation
-from scheduler_advisor.calibration.grade import Grade
+from scheduler_advisor.calibration.grade import Grade, Ungraded
 from scheduler_advisor.calibration.in_force import policy_of, stored_settings, with_rules
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.limits import Limit, Partition, Scope
@@ -103,6 +103,45 @@ def test_without_real_starts_or_with_few_jobs_there_is_no_grade(made_past):
     assert not bare.grade.promises
     few = replace(past, until=int(past.jobs.submit[20]))
     assert calibrate(few).grade is Grade.NONE
+
+
+def late(past, seconds, seed=5):
+    """The same past with jobs that all start that late on average, whatever was free."""
+    rng = np.random.default_rng(seed)
+    return replace(past, wait_s=rng.integers(0, 2 * seconds, len(past.jobs)))
+
+
+@pytest.mark.parametrize("settings", [{}, SLURM])
+def test_where_no_queue_formed_the_starts_grade_nothing(made_past, settings):
+    # A minute or two of start-up beside free GPUs says nothing of order or placement.
+    past = late(made_past(Policy(), nodes=60, load=0.03), 65)
+    found = calibrate(past, settings)
+    assert found.ungraded is Ungraded.NO_QUEUE
+    assert found.grade is Grade.NONE
+    assert found.found.contested == 0
+    assert found.found.real_mean_wait_s == pytest.approx(65, abs=5)
+    assert (found.marks, found.mismatches, found.tried) == ((), (), ())
+    assert found.in_force.source == ("settings" if settings else "assumed")
+
+
+def test_long_waits_beside_free_gpus_are_graded_and_badly(made_past):
+    # Hours of waiting are somebody's decision, even if no fact says whose.
+    found = calibrate(late(made_past(Policy(), nodes=60, load=0.03), 7200))
+    assert found.found.contested == 0
+    assert found.ungraded is None
+    assert found.grade is Grade.D
+
+
+def test_short_waits_for_gpus_are_a_queue(made_past):
+    # Jobs of a minute on a busy cluster wait for seconds, but for GPUs.
+    past = made_past(Policy(), load=0.95)
+    jobs = past.jobs.changed(**{name: getattr(past.jobs, name) // 1000
+                                for name in ("submit", "eligible", "run")})  # fmt: skip
+    short = replace(past, jobs=jobs, wait_s=past.wait_s // 1000, until=past.until // 1000 + 1)
+    found = calibrate(short)
+    assert found.found.real_mean_wait_s < 300
+    assert found.found.contested >= 50
+    assert found.ungraded is None
 
 
 def test_ranks_of_ties_are_their_mean():

@@ -11,12 +11,14 @@ import pytest
 
 from analytics.ledger import ensure_built
 from scheduler_advisor.goals import Goals
+from scheduler_advisor.messages import Words
 from scheduler_advisor.not_resumable import NotResumable, StoppedJob
 from scheduler_advisor.report.forms import rendered
 from scheduler_advisor.report.html import report_html
 from scheduler_advisor.report.json_form import report_json
 from scheduler_advisor.report.make import make_report
 from scheduler_advisor.report.saved import save_report
+from scheduler_advisor.report.wording import kind_name
 from scheduler_advisor.steps import replay_advice
 from scheduler_advisor.window import Window
 
@@ -100,6 +102,44 @@ def test_the_same_work_again_withdraws_nothing(store, written, packing):
     assert Counter(each.name for each in again.found.best)
 
 
+def fragmented(report):
+    return [rec for rec in report.advice.recommendations if rec.kind == "fragmentation"]
+
+
+def test_what_a_rule_adds_up_is_the_limit_of_what_the_replay_of_the_same_act_wins(store, packing):
+    _, window = packing
+    found = replay_advice(store, window, GOALS, "c")
+    with_replay = reported(store, window, found)
+    [rec] = fragmented(with_replay)
+    [alone] = fragmented(make_report(store, window, GOALS, at=window.until))
+    [pack] = [each for each in found.found.tried if each.name == "pack"]
+    assert rec.saving.gpu_hours_low == pytest.approx(pack.hours.low)
+    assert rec.saving.gpu_hours_high == pytest.approx(pack.hours.high)
+    [most] = [each for each in rec.draft.figures if each.name == "rule_at_most"]
+    assert (most.kind, most.value) == ("limit", pytest.approx(alone.saving.gpu_hours))
+    # The change of policy and the rule win the same hours: the sum is the larger of the two.
+    assert with_replay.advice.joint.gpu_hours == pytest.approx(
+        max(each.saving.gpu_hours for each in with_replay.advice.recommendations), rel=1e-6
+    )
+    assert "at most" in rendered(with_replay, "md").decode()
+
+
+def test_a_rule_that_the_replay_of_the_same_act_does_not_bear_out_is_not_advised(store, packing):
+    _, window = packing
+    found = replay_advice(store, window, GOALS, "c")
+    nothing = type(found.found.tried[0].hours)(-5.0, -9.0, -1.0)
+    tried = tuple(
+        replace(each, hours=nothing) if each.name == "pack" else each
+        for each in found.found.tried
+    )  # fmt: skip
+    report = reported(store, window, replace(found, found=replace(found.found, tried=tried)))
+    assert fragmented(report) == []
+    [why] = [each for each in report.advice.not_recommended if each.kind == "fragmentation"]
+    assert why.reason == "replay_wins_nothing"
+    for language in ("en", "ko"):
+        assert kind_name("fragmentation", Words(language)) in report_html(report, language)
+
+
 def says_who_could_not_resume(store, window, found):
     """All forms of the report name the jobs, in both languages."""
     jobs = (StoppedJob("job-7", 8.0, 2, 96.5), StoppedJob("job-9", 1.0, 1, 3.25))
@@ -113,7 +153,7 @@ def says_who_could_not_resume(store, window, found):
     assert "- `job-9`: GPUs 1, stops 1, GPU-h it would have lost 3.2" in text
     assert "이어서 실행한 흔적이 없어" in report_html(report, "ko")
     [told] = [rec["replay"]["not_resumable"] for rec in report_json(report)["recommendations"]
-              if rec["replay"]]  # fmt: skip
+              if rec["replay"] and rec["replay"]["not_resumable"]]  # fmt: skip
     assert told["count"] == 2
     assert told["jobs"][0] == {
         "job_id": "job-7", "gpus": 8.0, "stops": 2, "lost_gpu_hours": 96.5,

@@ -1,7 +1,7 @@
 """Whole reports on real traces, from the importer to the page, kept as files and read as pictures.
 
-ITP and Philly have no starts (theirs are a replay's): nothing is graded, ranges only. KTH-SP2,
-wagap and openb have real ones.
+ITP and Philly have no starts (theirs are a replay's), in openb no queue ever formed: nothing is
+graded, ranges only. KTH-SP2 and wagap have real starts.
 A file that is missing is written and the test fails: read it, then commit it.
 """
 
@@ -60,19 +60,32 @@ def report_of(traces, tmp_path, name):
         return make_report(store, window, Goals(), at=until, replays=replays)
 
 
-def same_as_kept(path, content):
-    if not path.exists():
+def same_as_kept(forms):
+    """Every file as it was kept; those that are missing are written."""
+    missing = [path for path in forms if not path.exists()]
+    for path in missing:
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
-        pytest.fail(f"{path} was not there and has been written: read it, then commit it")
-    assert content.decode() == path.read_text("utf-8")
+        path.write_bytes(forms[path])
+    if missing:
+        pytest.fail(f"{missing} were not there and have been written: read them, then commit them")
+    for path, content in forms.items():
+        assert content.decode() == path.read_text("utf-8")
 
 
-def kept(shared_data, tmp_path, name):
-    """The report as JSON, after both forms were found to be what was kept."""
+@pytest.fixture
+def kept(shared_data, tmp_path, outline):
+    """``kept(name)``: the report as JSON, after all its forms were found to be what was kept."""
+    return lambda name: _kept(shared_data, tmp_path, outline, name)
+
+
+def _kept(shared_data, tmp_path, outline, name):
     report = report_of(shared_data / "traces", tmp_path, name)
-    same_as_kept(GOLDEN / f"{name}.json", rendered(report, "json"))
-    same_as_kept(GOLDEN / f"{name}.md", rendered(report, "md"))
+    page = outline(rendered(report, "html").decode()).encode()
+    same_as_kept({
+        GOLDEN / f"{name}.json": rendered(report, "json"),
+        GOLDEN / f"{name}.md": rendered(report, "md"),
+        GOLDEN / f"{name}.html.txt": page,
+    })  # fmt: skip
     for rec in report.advice.recommendations:
         assert rec.draft.replay is None or rec.saving.range_only
     return json.loads(rendered(report, "json"))
@@ -83,21 +96,27 @@ def kept(shared_data, tmp_path, name):
     "name",
     ["itp", pytest.param("philly", marks=[full, pytest.mark.prove])],
 )  # fmt: skip
-def test_a_report_on_a_trace_without_starts_grades_nothing(shared_data, tmp_path, name):
-    [fidelity] = kept(shared_data, tmp_path, name)["fidelity"]
-    assert fidelity["grade"] == "none"
+def test_a_report_on_a_trace_without_starts_grades_nothing(kept, name):
+    [fidelity] = kept(name)["fidelity"]
+    assert (fidelity["grade"], fidelity["ungraded"]) == ("none", "no_starts")
+    assert not fidelity["promises"]
+
+
+@pytest.mark.slow
+def test_starts_on_a_cluster_where_nobody_queued_grade_nothing(kept):
+    [fidelity] = kept("openb")["fidelity"]
+    assert (fidelity["grade"], fidelity["ungraded"]) == ("none", "no_queue")
+    assert fidelity["contested_jobs"] == 0
     assert not fidelity["promises"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["kth", "openb", pytest.param("wagap", marks=[full, pytest.mark.prove])],
+    ["kth", pytest.param("wagap", marks=[full, pytest.mark.prove])],
 )  # fmt: skip
-def test_a_report_on_real_starts_says_how_badly_the_replay_repeats_them(
-    shared_data, tmp_path, name
-):
+def test_a_report_on_real_starts_says_how_badly_the_replay_repeats_them(kept, name):
     # Site limits, holds and outages are in no trace: the replay explains half of the waits.
-    [fidelity] = kept(shared_data, tmp_path, name)["fidelity"]
-    assert fidelity["grade"] == "D"
+    [fidelity] = kept(name)["fidelity"]
+    assert (fidelity["grade"], fidelity["ungraded"]) == ("D", None)
     assert not fidelity["promises"]

@@ -17,6 +17,7 @@ import pytest
 
 from scheduler_advisor.crew import Crew
 from scheduler_advisor.errors import AdvisorError
+from scheduler_advisor.messages import Words
 from scheduler_advisor.running.journal import declare_lost, last_run, past_runs
 from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.running.runs import Runs
@@ -101,7 +102,9 @@ def test_a_wish_that_makes_no_sense_is_refused_in_words(site, crowd):
     assert run.state == "failed"
     assert "order = wrong" in run.error
     short = Window(T0, T0 + timedelta(days=2))
-    assert "short_window" in finished(start_whatif(crowd, short, "c", Wish())).error
+    withheld = finished(start_whatif(crowd, short, "c", Wish()))
+    assert withheld.error.startswith("The window holds 2 days; a replay needs a week")
+    assert "2일" in withheld.withheld.said(Words("ko"))
 
 
 def test_a_cancelled_run_keeps_nothing(site, crowd):

@@ -135,7 +135,7 @@ def test_the_calibration_states_the_real_waits_and_a_grade_with_its_limits(api, 
     ]
     short = api.get("/calibration", params={"until": "2026-10-07", "since": "2026-10-05"})
     assert short.status_code == 400
-    assert "short_window" in short.json()["error"]["what"]
+    assert "The window holds 2 days; a replay needs a week" in short.json()["error"]["what"]
 
 
 def test_a_report_with_replay_is_long_work_and_is_kept(api, waiting_store, span):
