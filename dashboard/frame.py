@@ -78,8 +78,9 @@ def answer(text: str, page: Page, coverage: float | None, price_book: str | None
     line = "window.line" if view.days > 1 else "window.line_one"
     parts = [
         words(line, first=view.first, last=view.last, days=view.days, zone=view.zone),
-        words("window.coverage", coverage=percent(coverage)),
     ]
+    if coverage is not None:
+        parts.append(words("window.coverage", coverage=percent(coverage)))
     if price_book:
         parts.append(words("window.prices", book=price_book))
     help_text = escape(words("window.coverage_help"))

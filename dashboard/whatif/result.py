@@ -56,7 +56,10 @@ def _sentence(result: dict[str, Any], words: Words) -> str:
         return f"{words('whatif.unchanged')} {grade}"
     if saving["gpu_hours"] is None:
         return f"{words('whatif.range', low=low, high=high)} {grade}"
-    key = "whatif.wins" if saving["gpu_hours"] >= 0 else "whatif.loses"
+    key = "whatif.wins"
+    if saving["gpu_hours"] < 0:
+        key = "whatif.loses"
+        low, high = (hours(-value) for value in reversed(saving["interval_80"]))
     return f"{words(key, hours=hours(abs(saving['gpu_hours'])), low=low, high=high)} {grade}"
 
 
@@ -114,7 +117,7 @@ def _daily(result: dict[str, Any], words: Words) -> go.Figure:
                            line={"color": colour, "dash": dash, "width": 2})  # fmt: skip
     figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.15})
     figure.update_xaxes(title=words("whatif.day"))
-    figure.update_yaxes(title="GPU-h", rangemode="tozero")
+    figure.update_yaxes(title="GPU-h", rangemode="tozero", tickformat=",.0f")
     return figure
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scheduler_advisor.advice.amount import total
-from scheduler_advisor.advice.draft import Draft, FromReplay, NotRecommended
+from scheduler_advisor.advice.draft import Draft, FromReplay, Keys, NotRecommended
 from scheduler_advisor.advice.from_replay import (
     assumptions_of,
     parts_of,
@@ -61,6 +61,10 @@ def _held(site: Site, draft: Draft, replay: Replayed, found: Found) -> Draft | N
     if same is not None and same.hours.high <= 0:
         params = {"hours": _weekly(site, draft), "grade": grade_said(replay.grade.value)}
         return NotRecommended(draft.kind, replay.cluster, "replay_wins_nothing", params)
+    if same is not None and replay.grade.promises and (hurt := _hurt(same)):
+        params = {"hours": _weekly(site, draft), "grade": grade_said(replay.grade.value),
+                  "harms": Keys(f"replay.{name}" for name in hurt)}  # fmt: skip
+        return NotRecommended(draft.kind, replay.cluster, "replay_harms", params)
     if same is not None:
         return _as_replayed(site, draft, replay, found, same)
     if draft.kind in WAITED_FOR:
@@ -69,6 +73,12 @@ def _held(site: Site, draft: Draft, replay: Replayed, found: Found) -> Draft | N
     if usable is None:
         return draft
     return replace(draft, figures=(*draft.figures, *_asked_for(usable)))
+
+
+def _hurt(same: Candidate) -> tuple[str, ...]:
+    from scheduler_advisor.search.candidate import harmed  # loads the compiler
+
+    return harmed(same.today, same.found)
 
 
 def _act_of(draft: Draft) -> str | None:

@@ -72,6 +72,19 @@ def test_a_result_says_point_interval_and_grade_or_only_the_range(lang):
     assert "220 GPU-h" in _sentence(ranged, words)
 
 
+def test_what_a_candidate_loses_is_told_as_a_loss_with_its_range():
+    saving = {"gpu_hours": -2690.0, "interval_80": [-5094.0, -1018.0]}
+    said = _sentence(RESULT | {"saving": saving}, Words("en"))
+    assert "loses **2,690 GPU-h** a week (80%: 1,018 GPU-h to 5,094 GPU-h)" in said
+
+
+@pytest.mark.parametrize(("lang", "text"), [("en", "not graded"), ("ko", "등급 없음")])
+def test_a_result_without_a_grade_says_so_in_words(lang, text):
+    bare = RESULT | {"grade": "none", "saving": RESULT["saving"] | {"gpu_hours": None}}
+    assert text in _sentence(bare, Words(lang))
+    assert "none" not in _sentence(bare, Words(lang))
+
+
 def test_a_candidate_that_is_todays_policy_is_not_called_a_gain():
     same = RESULT | {"policy": "p", "policy_today": "p", "gained": [], "lost": []}
     assert _sentence(same, Words("en")).startswith("This is what happens today")

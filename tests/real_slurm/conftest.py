@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 
-def _load(name):
+def _load(name, folder=Path(__file__).parent):
     """A file beside this one: test folders are no packages, so it has no import name."""
-    path = Path(__file__).with_name(f"{name}.py")
+    path = folder / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"real_slurm_{name}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -22,6 +22,8 @@ def _load(name):
 
 
 configuration, users_module, lab_module = _load("configuration"), _load("users"), _load("lab")
+compressed_module = _load("compressed")
+outline_module = _load("outline", Path(__file__).parents[1])
 
 
 @pytest.fixture(scope="session")
@@ -111,3 +113,15 @@ def gpu_seconds_by_account():
         return found
 
     return count
+
+
+@pytest.fixture(scope="session")
+def compressed():
+    """A minute of the lab as a day: see `compressed.jobs_of`, `play` and `recorded`."""
+    return compressed_module
+
+
+@pytest.fixture(scope="session")
+def outline():
+    """``outline(html)``: words, structure and plots' data of a page as lines."""
+    return outline_module.outline_of

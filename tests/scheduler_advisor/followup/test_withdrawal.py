@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from analytics.ledger import ensure_built
+from scheduler_advisor.calibration.grade import Grade
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.messages import Words
 from scheduler_advisor.not_resumable import NotResumable, StoppedJob
@@ -18,7 +19,7 @@ from scheduler_advisor.report.html import report_html
 from scheduler_advisor.report.json_form import report_json
 from scheduler_advisor.report.make import make_report
 from scheduler_advisor.report.saved import save_report
-from scheduler_advisor.report.wording import kind_name
+from scheduler_advisor.report.wording import kind_name, reason_text
 from scheduler_advisor.steps import replay_advice
 from scheduler_advisor.window import Window
 
@@ -138,6 +139,19 @@ def test_a_rule_that_the_replay_of_the_same_act_does_not_bear_out_is_not_advised
     assert why.reason == "replay_wins_nothing"
     for language in ("en", "ko"):
         assert kind_name("fragmentation", Words(language)) in report_html(report, language)
+
+
+def test_a_rule_whose_act_makes_others_wait_in_a_replay_is_not_advised(store, packing):
+    _, window = packing
+    found = replay_advice(store, window, GOALS, "c")
+    found = replace(found, calibration=replace(found.calibration, grade=Grade.B))
+    slow = [replace(each, found=replace(each.found, mean_wait_s=each.today.mean_wait_s * 2 + 9e5))
+            if each.name == "pack" else each for each in found.found.tried]  # fmt: skip
+    report = reported(store, window, replace(found, found=replace(found.found, tried=tuple(slow))))
+    assert fragmented(report) == []
+    [why] = [each for each in report.advice.not_recommended if each.kind == "fragmentation"]
+    assert "everybody's mean wait" in reason_text(why, Words("en"))
+    assert "모두의 평균 대기" in reason_text(why, Words("ko"))
 
 
 def says_who_could_not_resume(store, window, found):
