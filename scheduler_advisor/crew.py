@@ -42,7 +42,8 @@ class Process:
             self._send(child, "do", (work, item))
             assert child.stdout is not None
             fine, answer = pickle.load(child.stdout)
-        except (EOFError, BrokenPipeError) as error:
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            # Killed before, while or after it wrote: no pipe, half an answer, none.
             self.stop()
             raise AdvisorError(
                 "a worker process died, as they do when memory runs out: use a shorter window"

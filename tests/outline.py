@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-
 LOOKS = {"stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "font-size", "font-weight",
          "text-anchor", "rx", "style", "preserveaspectratio", "patternunits"}  # fmt: skip
 INLINE = {"b", "i", "em", "span", "a", "code", "small", "strong", "td", "th", "tspan"}

@@ -14,6 +14,7 @@ from dashboard.frame import Page
 from dashboard.parts.html import show
 from dashboard.parts.progress import ended, page_runs, watched
 from scheduler_advisor.crew import Crew
+from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.report.saved import newest_report
 from scheduler_advisor.running.journal import last_run
@@ -42,7 +43,11 @@ def making(page: Page) -> None:
             words("advice.replay"), value=True, key="make_replay", help=words("advice.replay_help")
         )
     if asked:
-        _begin(page, replay=replay)
+        try:
+            _begin(page, replay=replay)
+        except AdvisorError as error:
+            st.error(str(error))
+            return
         st.rerun()
 
 

@@ -16,6 +16,7 @@ from dashboard.advice import (
 )
 from dashboard.frame import answer, open_page
 from dashboard.parts.html import heading, show, tiles
+from dashboard.parts.progress import page_runs
 from scheduler_advisor.messages import Words as Sentences
 
 page = open_page("advice")
@@ -23,7 +24,8 @@ words, view = page.words, page.view
 style()
 found = newest(page.path, view.language)
 if found is None:
-    show(f'<div class="card"><p>{escape(words("advice.none"))}</p></div>')
+    said = words("advice.none_yet" if page_runs(page).running("advice") else "advice.none")
+    show(f'<div class="card"><p>{escape(said)}</p></div>')
     making(page)
     st.stop()
 

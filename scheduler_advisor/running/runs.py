@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WORKERS = 2
+MOST_AT_ONCE = 32  # each has a thread: a script that asks without end must hear of it
 KEPT = 64  # finished runs: an afternoon of trying
 ENDED_WITHIN_S = 3.0
 Doing = Callable[[Run, Crew], dict[str, Any]]
@@ -43,7 +44,12 @@ class Runs:
         self.closing = False
 
     def begin(self, kind: str, cluster: str | None, window: Window, doing: Doing) -> Run:
-        """Start ``doing`` in a thread of its own; returns at once."""
+        """Start ``doing`` in a thread of its own; returns at once. AdvisorError where very many
+        work already."""
+        if len(self.running()) >= MOST_AT_ONCE:
+            raise AdvisorError(
+                f"{MOST_AT_ONCE} runs work already: wait for one to end, or end one (/api/v1/runs)"
+            )
         run = self._new(kind, cluster, window)
         threading.Thread(
             target=self._follow, args=(run, doing), name=f"run-{run.run_id}", daemon=True

@@ -22,7 +22,16 @@ from scheduler_advisor.window import Window
 from scheduler_advisor.withheld import WithheldError
 
 KNOWN_PASTS, KNOWN_TRIALS = 4, 64
-Key = tuple[str, Window, str]
+Key = tuple[str, Window, str, str]
+# One row = what the past of a cluster rests on: facts that came since make it another past.
+_FACTS = """
+SELECT (SELECT count(*)::VARCHAR || '/' || count(start_at) || '/' || count(end_at) || '/'
+    || coalesce(sum(epoch(coalesce(end_at, start_at, submit_at)))::HUGEINT, 0)
+    FROM job_run WHERE cluster = $1)
+  || '|' || (SELECT count(*) || '/' || coalesce(max(valid_from)::VARCHAR, '') FROM node
+    WHERE cluster = $1)
+  || '|' || (SELECT count(*) || '/' || count(valid_to) FROM scheduler_setting WHERE cluster = $1)
+"""
 
 
 class _Known:
@@ -65,7 +74,8 @@ def start_whatif(runs: Runs, window: Window, cluster: str, wish: Wish) -> Run:
 
 def _result(run: Run, crew: Crew, runs: Runs, wish: Wish) -> dict[str, Any]:
     assert run.cluster is not None
-    key = (runs.store.path, run.window, run.cluster)
+    facts = str(runs.store.value(_FACTS, [run.cluster]))
+    key = (runs.store.path, run.window, run.cluster, facts)
     found, bench = _known.past(key) or _worked_out(run, crew, runs, key)
     base, candidate = Trial(found.policy), Trial(wish.policy(found.policy), wish.world)
     wanted = trials(base, candidate)

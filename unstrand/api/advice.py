@@ -158,6 +158,15 @@ def rows(
 ) -> dict[str, Any]:
     """The rows that a recommendation's amount adds up from, per run or node and day."""
     with service_of(request).store.work() as work:
+        known = work.value(
+            "SELECT count(*) FROM recommendation WHERE recommendation_id = ?", [recommendation_id]
+        )
+        if not known:
+            raise RequestRefusedError(
+                f"no report has a recommendation {recommendation_id}",
+                where="path parameter recommendation_id",
+                remedy="GET /api/v1/advice names those of the newest", status=404,
+            )  # fmt: skip
         return {"rows": rows_behind(work, recommendation_id, query.amount)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from collector.store import Work
 from scheduler_advisor.errors import AdvisorError
@@ -29,11 +29,15 @@ class WhatIfWish(BaseModel):
     since: str | None = None
     until: str | None = None
     tz: str = "UTC"
-    base: str = Field("today", description="today, a preset's name, or a policy as TOML.")
+    base: str = Field(
+        "today", description="today, a preset's name, or a policy as TOML.", max_length=100_000
+    )
     values: dict[str, str] = Field(
         default_factory=dict, description="Keys of the policy, such as backfill = easy."
     )
-    nodes: int = Field(0, ge=-10_000, le=10_000, description="That many nodes more, or fewer.")
+    nodes: StrictInt = Field(
+        0, ge=-10_000, le=10_000, description="That many nodes more, or fewer."
+    )
     load: float = Field(1.0, description="Arrivals that many times as fast.")
     estimate: float = Field(0.0, description="Limits that many times the run time; 0: as they are.")
     alter: str = Field("", description="cap_cpu or cap_memory.")

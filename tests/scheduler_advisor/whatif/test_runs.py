@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import itertools
 import operator
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from collector.model import JobRun
 from scheduler_advisor.crew import Crew
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.messages import Words
+from scheduler_advisor.running import runs as runs_module
 from scheduler_advisor.running.journal import declare_lost, last_run, past_runs
 from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.running.runs import Runs
@@ -239,6 +243,80 @@ def test_work_of_one_does_not_wait_for_that_of_another():
         slow.join()
     finally:
         crew.close()
+
+
+def test_a_worker_that_is_killed_ends_the_run_in_words_and_the_next_run_has_another():
+    crew = Crew(1)
+    try:
+        list(crew.each(time.sleep, operator.call, [0.0]))
+        failures = []
+
+        def sleeping():
+            try:
+                list(crew.each(time.sleep, operator.call, [60.0]))
+            except AdvisorError as error:
+                failures.append(str(error))
+
+        slow = threading.Thread(target=sleeping)
+        slow.start()
+        time.sleep(0.3)
+        os.kill(crew._all[0]._child.pid, signal.SIGKILL)
+        slow.join(30)
+        assert failures == [
+            "a worker process died, as they do when memory runs out: use a shorter window"
+        ]
+        assert list(crew.each(abs, operator.call, [-1])) == [(-1, 1)]
+    finally:
+        crew.close()
+
+
+def test_an_answer_that_cannot_be_read_is_a_death_as_well():
+    crew = Crew(1)
+    try:
+        with pytest.raises(AdvisorError, match="died"):
+            list(crew.each(functools.partial(os.write, 1), operator.call, [b"junk"]))
+    finally:
+        crew.close()
+
+
+def test_cancelling_twice_and_after_the_end_changes_nothing(crowd):
+    hold = threading.Event()
+    run = crowd.begin("advice", "c", WINDOW, lambda run, _: hold.wait(30) and run.tell("report"))
+    assert crowd.cancel(run.run_id)
+    assert crowd.cancel(run.run_id)
+    hold.set()
+    assert finished(run).state is RunState.CANCELLED
+    assert crowd.cancel(run.run_id)
+    assert (run.state, run.result) == (RunState.CANCELLED, None)
+    done = finished(crowd.begin("advice", "c", WINDOW, lambda *_: {"a": 1}))
+    crowd.cancel(done.run_id)
+    assert (done.state, done.result) == (RunState.DONE, {"a": 1})
+
+
+def test_a_script_that_begins_run_after_run_is_stopped_and_the_others_go_on(crowd, monkeypatch):
+    monkeypatch.setattr(runs_module, "MOST_AT_ONCE", 3)
+    hold = threading.Event()
+    begun = [crowd.begin("whatif", "c", WINDOW, lambda *_: {"a": hold.wait(30)}) for _ in range(3)]
+    with pytest.raises(AdvisorError, match="3 runs work already"):
+        crowd.begin("whatif", "c", WINDOW, lambda *_: {})
+    hold.set()
+    assert {finished(run).state for run in begun} == {RunState.DONE}
+    assert finished(crowd.begin("whatif", "c", WINDOW, lambda *_: {})).state is RunState.DONE
+
+
+def test_facts_that_came_meanwhile_are_another_past(site, crowd):
+    before = finished(start_whatif(crowd, WINDOW, "c", Wish())).result
+    more = waiting_site.works(account="b", first=900, every_h=12)
+    facts = [
+        JobRun(run_id=f"{number}.1", job_id=str(number), attempt=1, submit_at=submit,
+               start_at=start, end_at=end, gpus=gpus, state="COMPLETED", limit_s=40_000,
+               account=account, user_name="u", cluster="c", source="test")
+        for number, submit, start, end, gpus, _, account in more
+    ]  # fmt: skip
+    with site.work() as work, work.transaction():
+        work.append_facts(facts)
+    after = finished(start_whatif(crowd, WINDOW, "c", Wish())).result
+    assert after["jobs"] == before["jobs"] + len(facts)
 
 
 def test_an_error_of_a_process_is_the_callers_and_a_dead_one_is_told():

@@ -84,6 +84,12 @@ def test_twice_the_nodes_leave_nobody_waiting(api, waiting, span):
         ({"cluster": "c", "load": 99}, 400, "load goes from"),
         ({"cluster": "c", "alter": "cap_time"}, 400, "no change of requests cap_time"),
         ({"cluster": "c", "nodes": 99_999}, 400, "less than or equal to 10000"),
+        ({"cluster": "c", "nodes": -(10**9)}, 400, "greater than or equal to -10000"),
+        ({"cluster": "c", "nodes": True}, 400, "valid integer"),
+        ({"cluster": "c", "load": -1}, 400, "load goes from"),
+        ({"cluster": "c", "estimate": 1e308}, 400, "load goes from"),
+        ({"cluster": "c", "base": "x" * 200_000}, 400, "at most 100000 characters"),
+        ({"cluster": "c", "values": {"order": 1}}, 400, "valid string"),
         ({"cluster": "c", "wind": 1}, 400, "not permitted"),
         ({}, 400, "Field required"),
     ],
@@ -92,6 +98,33 @@ def test_a_whatif_that_makes_no_sense_is_refused_at_once(api, wish, code, compla
     answer = api.post("/whatif", json=wish)
     assert answer.status_code == code
     assert complaint in answer.json()["error"]["what"]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_none_is_refused(api, number):
+    body = f'{{"cluster": "c", "load": {number}}}'
+    answer = api.post("/whatif", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/advice/rows/nothing", "/runs/nothing", "/whatif/nothing"])
+def test_what_there_is_not_is_not_found(api, path):
+    answer = api.get(path)
+    assert answer.status_code == 404
+    assert "nothing" in answer.json()["error"]["what"]
+
+
+def test_a_wrong_method_is_told(api):
+    for answer in (api.get("/whatif"), api.delete("/advice"), api.post("/runs")):
+        assert answer.status_code == 405
+        assert "/docs" in answer.json()["error"]["remedy"]
+
+
+def test_fewer_nodes_than_none_fail_the_run_in_words(api, span):
+    wish = {**span, "cluster": "c", "nodes": -2}
+    done = followed(api, api.post("/whatif", json=wish).json()["run_id"])
+    assert done["state"] == "failed"
+    assert "node" in done["error"]
 
 
 def test_a_key_that_no_policy_has_fails_the_run_in_words(api, span):
