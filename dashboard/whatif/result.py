@@ -54,6 +54,9 @@ def _sentence(result: dict[str, Any], words: Words) -> str:
     unchanged = result.get("policy") == result.get("policy_today")
     if unchanged and not result["gained"] and not result["lost"]:
         return f"{words('whatif.unchanged')} {grade}"
+    gpus = result.get("gpus", {"today": 0, "candidate": 0})
+    if gpus["today"] != gpus["candidate"]:
+        return f"{_other_fleet(result, gpus, words)} {grade}"
     if saving["gpu_hours"] is None:
         return f"{words('whatif.range', low=low, high=high)} {grade}"
     key = "whatif.wins"
@@ -61,6 +64,14 @@ def _sentence(result: dict[str, Any], words: Words) -> str:
         key = "whatif.loses"
         low, high = (hours(-value) for value in reversed(saving["interval_80"]))
     return f"{words(key, hours=hours(abs(saving['gpu_hours'])), low=low, high=high)} {grade}"
+
+
+def _other_fleet(result: dict[str, Any], gpus: dict[str, int], words: Words) -> str:
+    """With other nodes, waits are compared: free GPUs of two fleets are no measure of either."""
+    row = next(row for row in result["rows"] if row["measure"] == "mean_wait_s")
+    before, after = (_value("mean_wait_s", row[name], words) for name in ("today", "candidate"))
+    return words("whatif.other_nodes", gpus=f"{gpus['candidate']:,}", today=f"{gpus['today']:,}",
+                 before=before, after=after)  # fmt: skip
 
 
 def _graded(grade: str, words: Words) -> str:

@@ -132,6 +132,8 @@ class Cluster:
             alike = [node for node in range(len(self)) if self._alike(node, model)]
             if len(alike) < -change:
                 raise ClusterError(f"cluster: only {len(alike)} nodes are like {self.names[model]}")
+            if len(self) == -change:
+                raise ClusterError("cluster: no node would be left")
             gone = set(alike[change:])
             keep = [node for node in range(len(self)) if node not in gone]
             names = tuple(self.names[node] for node in keep)

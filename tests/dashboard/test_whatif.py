@@ -91,6 +91,14 @@ def test_a_candidate_that_is_todays_policy_is_not_called_a_gain():
     assert "wins back" in _sentence(RESULT | {"policy": "p", "policy_today": "q"}, Words("en"))
 
 
+def test_with_other_nodes_the_waits_are_compared_and_no_gpu_hours_are_won():
+    fewer = RESULT | {"gpus": {"today": 128, "candidate": 64}}
+    said = _sentence(fewer, Words("en"))
+    assert said.startswith("With 64 GPUs instead of 128, jobs wait **59 min** on average instead")
+    assert "wins back" not in said
+    assert "GPU 128개 대신 64개" in _sentence(fewer, Words("ko"))
+
+
 def test_gained_and_lost_are_told_by_text_and_not_by_colour_alone():
     words = Words("en")
     markup = _table(RESULT, words)
