@@ -1,15 +1,9 @@
-"""What-if and Advice in a real browser: nothing yet, too little, refused, working, ended, done."""
+"""What-if in a real browser: nothing yet, refused, too little, done."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
-import queue
 import re
-import signal
-import subprocess
-import sys
-import threading
 import tomllib
 from pathlib import Path
 
@@ -26,24 +20,6 @@ _spec = importlib.util.spec_from_file_location(
 )
 waiting_site = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(waiting_site)
-
-
-def served(path):
-    """`unstrand up` over the file, and its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "unstrand", "up", "--db", str(path), "--port", "0"],
-        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    lines: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=lambda: lines.put(process.stdout.readline()), daemon=True).start()
-    return process, re.search(r"http://\S+", lines.get(timeout=120))[0]
-
-
-def ended(process):
-    process.send_signal(signal.SIGTERM)
-    code = process.wait(30)
-    process.stdout.close()
-    assert code == 0
 
 
 @pytest.fixture(scope="module")
@@ -120,37 +96,3 @@ def test_a_policy_that_is_refused_too_little_and_a_result(shown):
     assert shown.words["run"]["failed"] not in text
     assert shown.fits()
     shown.window.shoot(f"whatif-done-{shown.lang}")
-
-
-def test_a_report_shows_progress_ends_when_asked_and_two_windows_see_the_same(shown, visit):
-    other = Page(visit, shown.lang, 1440)
-    shown.open("advice")
-    if shown.button("run", "cancel").count() == 0:  # the weekly one may be under way
-        shown.button("advice", "replay")  # the box stands beside it
-        shown.window.page.locator('[data-testid="stButton"] button').first.click()
-    shown.button("run", "cancel").wait_for(timeout=60_000)
-    other.open("advice")
-    other.button("run", "cancel").wait_for(timeout=60_000)
-    shown.window.shoot(f"advice-progress-{shown.lang}")
-    other.open("whatif")
-    other.told(other.words["whatif"]["empty"][:20], within_s=20)  # no page waits for another
-    shown.button("run", "cancel").click()
-    shown.told(shown.words["run"]["cancelled"])
-    assert shown.fits()
-    shown.window.shoot(f"advice-cancelled-{shown.lang}")
-
-
-def test_an_empty_store_says_what_to_do_on_both_pages(shown, tmp_path, chromium):
-    path = tmp_path / "empty.duckdb"
-    Store.open(path, clock=lambda: waiting_site.UNTIL).close()
-    process, url = served(path)
-    page = shown.window.page
-    try:
-        for name in ("whatif", "advice"):
-            page.goto(f"{url}/{name}?lang={shown.lang}")
-            shown.window.settled()
-            assert "unstrand import slurm" in shown.window.text()
-            assert shown.fits()
-        page.goto("about:blank")
-    finally:
-        ended(process)
