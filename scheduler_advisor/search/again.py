@@ -70,8 +70,8 @@ def in_other_months(
 
 
 def draws_of(each: Candidate) -> int:
-    """As many as the time allows."""
-    took = each.today.engine_s + each.found.engine_s
+    """As many as the time allows, which is counted, not measured: see `counted`."""
+    took = each.today.counted_s + each.found.counted_s
     return max(FEWEST, min(DRAWS, int(LONGEST_S / max(took, 1e-3))))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scheduler_advisor.engine.outcome import Outcome
 from scheduler_advisor.integrals import blocked_hours, integral
 from scheduler_advisor.past import DAY_S, Past, gpus_held
+from scheduler_advisor.search.counted import counted_s
 from scheduler_advisor.search.waits import (
     ClassWait,
     WorkGroup,
@@ -63,7 +64,8 @@ class Effects:
     Waits in seconds; None where the group is empty. ``fairness``: Jain's index of the teams' mean
     bounded slowdowns, 1 = all alike. ``blast_gpus``: GPUs in use on the fullest node, mean over
     the window's hours. ``slowed``: GPU-hours that gangs took longer for where they lay.
-    ``urgent_tail_s``: the quantile of urgent waits that is judged. ``waits``: per judged job, NaN
+    ``counted_s``: what the replay costs by its counters. ``urgent_tail_s``: the quantile of urgent
+    waits that is judged. ``waits``: per judged job, NaN
     where it never started. ``team_waits``: of the busiest teams, where there are several.
     """
 
@@ -87,6 +89,7 @@ class Effects:
     not_started: int
     makespan_s: int
     engine_s: float
+    counted_s: float
     waits: Floats
     slowed: Floats
     urgent_tail_s: float | None
@@ -138,6 +141,7 @@ def effects(past: Past, outcome: Outcome, groups: Groups) -> Effects:
         not_started=int((judged & (outcome.starts == 0)).sum()),
         makespan_s=int(outcome.end[done].max(initial=0)) - int(jobs.submit.min()),
         engine_s=outcome.engine_s,
+        counted_s=counted_s(outcome),
         waits=wait[judged],
         slowed=_slowed(outcome, gpus, edges),
         urgent_tail_s=of(wait, judged & groups.urgent, groups.urgent_at),

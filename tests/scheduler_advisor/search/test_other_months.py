@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.policy import Policy
+from scheduler_advisor.engine.simulate import simulate
+from scheduler_advisor.goals import Goals
 from scheduler_advisor.past import DAY_S, Past
-from scheduler_advisor.search.again import drawn, few, kinds_of_days, later
+from scheduler_advisor.search.again import drawn, draws_of, few, kinds_of_days, later
+from scheduler_advisor.search.bench import bench_of
+from scheduler_advisor.search.effects import effects
 
 DAYS = 28
 
@@ -59,3 +67,18 @@ def test_a_saving_of_one_day_is_less_sure_than_one_of_every_day():
     assert few(steady) == pytest.approx(1.314 / 1.2816 * (28 / 27) ** 0.5, rel=0.01)
     assert few(rare) == pytest.approx(1.886 / 1.2816 * (3 / 2) ** 0.5, rel=0.04)
     assert few(np.zeros(DAYS)) > few(rare)
+
+
+def test_how_many_draws_a_candidate_gets_does_not_hang_on_the_clock():
+    """Else the same store would be given other intervals on a busy machine."""
+    past = a_past(lambda day: 5.0)
+    outcome, groups = simulate(past.jobs, past.cluster, Policy()), bench_of(past, Goals()).groups
+    draws = set()
+    for seconds in (1e-4, 1.0, 1e4):
+        found = effects(past, replace(outcome, drive_s=seconds), groups)
+        assert found.engine_s >= seconds
+        draws.add(draws_of(SimpleNamespace(today=found, found=found)))
+    assert draws == {48}
+    large = replace(outcome, examined=10**10)
+    found = effects(past, large, groups)
+    assert draws_of(SimpleNamespace(today=found, found=found)) == 8
