@@ -14,6 +14,14 @@ from scheduler_advisor.advice.draft import Draft
 FOR_WAITING = {"fragmentation": "pack"}
 # Kinds that make capacity usable, asked for or not: a replay says how much of it somebody asked.
 USABLE = {"whole_node_memory": ("cap_memory",), "over_request": ("cap_cpu", "cap_memory")}
+# Kinds about where work lies, and the replayed changes that decide it.
+ABOUT_PLACES = ("uneven_runs",)
+PLACES = {"topology", "topology_required", "pack", "consolidate"}
+
+
+def moves_work(draft: Draft) -> bool:
+    """Whether it is a replayed change of where work is put."""
+    return draft.replay is not None and bool(PLACES & set(draft.subject.split(" + ")))
 
 
 def same_act(rule: Draft, replayed: Draft) -> bool:

@@ -12,7 +12,7 @@ from scheduler_advisor.advice.amount import Amount, Part, joint, total
 from scheduler_advisor.advice.draft import Draft, Horizon
 from scheduler_advisor.advice.interval import weekly_interval
 from scheduler_advisor.advice.recommendation import Basis, Saving
-from scheduler_advisor.advice.same_act import counted_once
+from scheduler_advisor.advice.same_act import ABOUT_PLACES, counted_once, moves_work
 from scheduler_advisor.window import Window
 
 METHODS = {
@@ -81,16 +81,18 @@ def with_joint_claims(drafts: Sequence[Draft]) -> list[Draft]:
 
     A rule's advice about free GPUs (fragmentation, gangs) and a replayed change of policy win back
     the same hours: where both stand, they are counted once, at the larger. So do a rule's advice
-    about checkpoints and a replayed change of theirs.
+    about checkpoints and a replayed change of theirs, and runs that lay apart and a replayed change
+    of placement.
     """
     replayed = {draft.cluster for draft in drafts if draft.replay is not None}
     lost = {
         draft.cluster for draft in drafts if draft.replay is not None and draft.replay.wins_lost
     }
+    placed = {draft.cluster for draft in drafts if moves_work(draft)}
     return [
         draft
         if draft.cluster not in replayed or draft.replay is not None
-        else replace(draft, parts=[_claimed(part, draft, lost) for part in draft.parts])
+        else replace(draft, parts=[_claimed(part, draft, lost, placed) for part in draft.parts])
         for draft in drafts
     ]
 
@@ -98,9 +100,12 @@ def with_joint_claims(drafts: Sequence[Draft]) -> list[Draft]:
 ABOUT_STOPS = ("lost_work", "checkpoint_interval")
 
 
-def _claimed(part: Part, draft: Draft, lost: Collection[str | None]) -> Part:
+def _claimed(
+    part: Part, draft: Draft, lost: Collection[str | None], placed: Collection[str | None]
+) -> Part:
     stops = draft.kind in ABOUT_STOPS and draft.cluster in lost
-    if stops or part.claim.startswith(f"free:{draft.cluster}/"):
+    apart = draft.kind in ABOUT_PLACES and draft.cluster in placed
+    if stops or apart or part.claim.startswith(f"free:{draft.cluster}/"):
         return replace(part, claim=f"policy:{draft.cluster}")
     return part
 

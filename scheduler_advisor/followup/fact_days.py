@@ -37,7 +37,8 @@ WITH c AS (
   WHERE p.cluster = $1 AND h.hour >= $2 AND h.hour < $3)
 SELECT c.hour::DATE AS day, sum({micro})::DOUBLE AS micro, sum(c.used + c.lost)::DOUBLE AS used,
   sum(c.allocated_idle)::DOUBLE AS idle, sum(c.allocated_unmeasured)::DOUBLE AS unmeasured,
-  count(DISTINCT (c.run_id, c.hour))::DOUBLE AS run_hours
+  count(DISTINCT (c.run_id, c.hour))::DOUBLE AS run_hours,
+  count(DISTINCT c.run_id) FILTER (r.start_at::DATE = c.hour::DATE)::DOUBLE AS begun
 FROM c LEFT JOIN job_run r ON r.cluster = $1 AND r.run_id = c.run_id
 WHERE {who}
   AND ($6::VARCHAR[] IS NULL OR list_contains($6::VARCHAR[], c.node))
@@ -150,6 +151,6 @@ def _load(row: dict[str, Any] | None, measure: Measure, asked: float) -> float:
         return asked
     if row is None:
         return 0.0
-    return float(
-        row["run_hours"] if measure.load is Load.RUN else row["used"] / MICRO_GPU_S_PER_HOUR
-    )
+    if measure.load is Load.USED:
+        return float(row["used"] / MICRO_GPU_S_PER_HOUR)
+    return float(row["begun"] if measure.load is Load.BEGUN else row["run_hours"])

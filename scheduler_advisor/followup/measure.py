@@ -29,6 +29,7 @@ class Load(Enum):
     ASKED = "asked"  # GPU-hours of the jobs submitted that day, of the cluster
     USED = "used"  # GPU-hours that the same people used
     RUN = "run"  # hours of their runs, whatever these held
+    BEGUN = "begun"  # runs that they began, however long these took
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,11 @@ MEASURES: dict[str, Measure] = {
     "over_request": Measure("0", Of.PEOPLE, cause=("stranded_cpu", "stranded_mem")),
     "whole_node_memory": Measure("c.stranded_mem", Of.CLUSTER),
     "share_gpu": Measure(_HELD, Of.PEOPLE, Load.RUN),
+    "complementary_hours": _IDLE,
     "fragmentation": Measure("c.stranded_shape", Of.CLUSTER),
     "gang_wait": Measure(_QUEUED, Of.NODES),
     "gang_off": Measure("0", Of.CLUSTER, apart=True),
+    "uneven_runs": Measure(_HELD, Of.PEOPLE, Load.BEGUN),
     "drained_nodes": Measure("c.drained + c.failed", Of.NODES, now=True),
     "requeue_loops": Measure(f"CASE WHEN r.attempt > 1 THEN {_HELD} ELSE 0 END", Of.PEOPLE),
     "reserved_unused": Measure("c.reserved", Of.NODES),

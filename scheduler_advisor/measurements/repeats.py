@@ -28,7 +28,8 @@ SELECT r.cluster, r.run_id, r.job_id, j.name, r.user_name, r.account, r.gpus, r.
   epoch(r.end_at - r.start_at) - coalesce(r.suspended_s, 0) AS run_s,
   count(DISTINCT a.node) AS nodes, list(DISTINCT a.node ORDER BY a.node) AS node_names,
   any_value(a.gpu_model) AS gpu_model,
-  count(DISTINCT n.leaf) AS leaves, count(n.leaf) AS leaf_known
+  count(DISTINCT n.leaf) AS leaves,
+  count(DISTINCT a.node) FILTER (n.leaf IS NOT NULL) AS leaf_known
 FROM job_run r JOIN job j ON j.cluster = r.cluster AND j.job_id = r.job_id
 JOIN allocation a ON a.cluster = r.cluster AND a.run_id = r.run_id
 ASOF LEFT JOIN (SELECT * FROM node ORDER BY valid_from) n

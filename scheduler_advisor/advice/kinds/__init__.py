@@ -3,6 +3,7 @@
 from scheduler_advisor.advice.kinds import (
     checkpoint_interval,
     checkpoint_unknown,
+    complementary_hours,
     data_quality,
     drained_nodes,
     fragmentation,
@@ -22,12 +23,13 @@ from scheduler_advisor.advice.kinds import (
     reserved_unused,
     share_gpu,
     unattributed,
+    uneven_runs,
     whole_node_memory,
 )
 
 KINDS = (
     data_quality, held_idle, idle_after_use, low_efficiency, input_bound, over_request,
-    whole_node_memory, share_gpu, fragmentation, gang_wait, gang_hang, gang_half, gang_off,
-    drained_nodes, requeue_loops, reserved_unused, quota_unused, night_idle, unattributed,
-    lost_work, checkpoint_interval, checkpoint_unknown,
+    whole_node_memory, share_gpu, complementary_hours, fragmentation, gang_wait, gang_hang,
+    gang_half, gang_off, uneven_runs, drained_nodes, requeue_loops, reserved_unused, quota_unused,
+    night_idle, unattributed, lost_work, checkpoint_interval, checkpoint_unknown,
 )  # fmt: skip

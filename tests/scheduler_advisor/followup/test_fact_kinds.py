@@ -169,6 +169,13 @@ def fault(lab, kind, subject="", **scope):
         return fact_days(work, change, T0, T0 + timedelta(days=2)).blocked.tolist()
 
 
+def load(lab, kind, **scope):
+    """What makes the same days comparable."""
+    change = Changed("s", "c", kind, END, "", Predicted(1, 0, 2), scope=Scope(**scope))
+    with lab.store.work() as work:
+        return fact_days(work, change, T0, T0 + timedelta(days=2)).asked.tolist()
+
+
 ANN = {"people": frozenset({("red", "ann")})}
 
 
@@ -187,6 +194,16 @@ def test_parts_that_started_apart_cost_what_the_early_ones_held(lab):
     lab.node("n2")
     lab.run("1", end=30, node=[("n1", 4, 2.0), ("n2", 4, 5.5)])
     assert fault(lab, "gang_off") == pytest.approx([4 * 3.5, 0])
+
+
+def test_runs_that_lay_apart_are_judged_by_what_as_many_runs_held(lab):
+    lab.days = 2
+    lab.node()
+    lab.run("1", start=1, end=3, gpus=4)
+    lab.run("2", start=20, end=28, gpus=4, first=4)  # over midnight: it began on the first day
+    lab.run("3", start=2, end=9, gpus=1, user="bob", account="blue")
+    assert fault(lab, "uneven_runs", **ANN) == pytest.approx([4 * 2 + 4 * 4, 4 * 4])
+    assert load(lab, "uneven_runs", **ANN) == [2, 0]
 
 
 def test_night_hours_alone_count_for_a_pool_that_sleeps(lab):

@@ -23,6 +23,9 @@ CLASSES = {
     "gang_hang": "suspect_hang",
     "whole_node_memory": "stranded_mem",
     "share_gpu": "used + lost + allocated_idle + allocated_unmeasured + failed_held + unattributed",
+    "complementary_hours": "allocated_idle",
+    "uneven_runs": "used + lost + allocated_idle + allocated_unmeasured + failed_held"
+    " + unattributed",
     "fragmentation": "stranded_shape",
     "gang_wait": "gang_wait + stranded_shape + stranded_topology + policy_blocked",
     "reserved_unused": "reserved",
