@@ -18,6 +18,17 @@ epoch_us(valid_from) AS t0,
 FROM ended WHERE valid_from < ? AND ends > ? AND valid_from < ends ORDER BY node, gpu_model,
 valid_from"""
 
+# How many GPUs are installed, without what else is told of a node: no window, no grouping, which
+# cost more than the rows of a fleet. Doubles are folded by whoever reads.
+INSTALLED = """
+SELECT node, coalesce(gpu_model, 'unknown') AS gpu_model, gpus, owned, epoch_us(valid_from) AS t0,
+  CASE WHEN isfinite(valid_to) THEN epoch_us(valid_to) END AS t1
+FROM node WHERE cluster = ? AND valid_from < ?"""
+
+POWERED_DOWN = """
+SELECT node, epoch_us(since) AS t0, epoch_us(until) AS t1 FROM node_state
+WHERE cluster = ? AND state = 'powered_down' AND since < ?"""
+
 RUNS = """
 SELECT run_id, job_id, user_name, account, project, partition, qos, state,
   epoch_us(start_at) AS t0, epoch_us(end_at) AS t1, limit_s

@@ -7,6 +7,7 @@ a known end wins over an open one, and a later inventory row ends the one before
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,15 +115,43 @@ def load(work: Work, cluster: str, since: int, until: int, *, lead: int = 0) -> 
 
 
 def inventory(work: Work, cluster: str, since: int, until: int) -> Facts:
-    """Only what decides how many GPUs are installed."""
-    span = [from_us(until), from_us(since)]
-    states = [
-        Interval(row["node"], row["state"], row["t0"], _end(row["t1"]))
-        for row in work.rows(sql.STATES, [cluster, *span])
-    ]
-    pools = [_pool(row) for row in work.rows(sql.NODES, [cluster, *span])]
+    """Only what decides how many GPUs are installed: pools without CPUs, memory and places, states
+    of power alone."""
+    off: dict[tuple[str, int], int | None] = {}
+    for row in work.rows(sql.POWERED_DOWN, [cluster, from_us(until)]):
+        key = row["node"], row["t0"]
+        off[key] = _later(off.get(key), row["t1"])
+    states = [Interval(node, "powered_down", t0, _end(t1)) for (node, t0), t1 in off.items()]
+    pools = _installed(work.rows(sql.INSTALLED, [cluster, from_us(until)]), since)
     none = Allocations.none()
     return Facts(cluster, since, until, pools, none, states, [], [], [], Runs.none(), [])
+
+
+def _installed(rows: list[dict[str, Any]], since: int) -> list[Pool]:
+    """Pools that end after ``since``. Of rows that tell the same pool's beginning, the largest
+    count and the latest end that is known hold, and it is owned if any says so; it ends at latest
+    where the next one begins."""
+    told: dict[tuple[str, str], dict[int, tuple[int, int | None, bool]]] = {}
+    for row in rows:
+        pool = told.setdefault((row["node"], row["gpu_model"]), {})
+        gpus, end, owned = pool.get(row["t0"], (0, None, False))
+        pool[row["t0"]] = max(gpus, row["gpus"]), _later(end, row["t1"]), owned or row["owned"]
+    found = []
+    for (node, model), pool in sorted(told.items()):
+        begins = sorted(pool)
+        for t0, after in itertools.zip_longest(begins, begins[1:], fillvalue=FOREVER):
+            gpus, end, owned = pool[t0]
+            t1 = min(_end(end), after)
+            if since < t1 and t0 < t1:
+                found.append(
+                    Pool(node, model, gpus, None, None, (), None, None, None, owned, t0, t1)
+                )
+    return found
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    """The later of two ends; None where neither is known."""
+    return max((end for end in (one, other) if end is not None), default=None)
 
 
 def _end(t1: int | None) -> int:

@@ -96,10 +96,16 @@ def load_pending(
     ]
     earliest = from_us(since - _LOOK_BACK_US)
     snapshots = work.rows(_SNAPSHOTS, [facts.cluster, from_us(facts.until), earliest])
-    _add_snapshots(found, snapshots)
-    found = [w for w in found if any(t0 < t1 for t0, t1 in w.spans)]
+    if snapshots:
+        _add_snapshots(found, snapshots)
+    found = [w for w in found if w.spans and _lasts(w.spans)]
     found.sort(key=lambda w: (_natural(w.job_id), w.spans[0][0], w.run_id or ""))
     return _arrays(found, fleet, names)
+
+
+def _lasts(spans: list[tuple[int, int]]) -> bool:
+    t0, t1 = spans[0]
+    return t0 < t1 or any(t0 < t1 for t0, t1 in spans)
 
 
 _PARTS = re.compile(r"\d+|\D+").findall
@@ -108,6 +114,8 @@ _PLAIN = re.compile(r"(\D*)(\d+)").fullmatch
 
 def _natural(name: str) -> tuple[int | str, ...]:
     """4002_7 before 4002_10: numbers in a name count as numbers. Three places for each part."""
+    if name.isdecimal():
+        return 0, int(name), ""
     plain = _PLAIN(name)
     if plain is not None:
         text, number = plain.groups()

@@ -8,10 +8,18 @@ from typing import Any
 
 from analytics.gpu_models import ModelNames, normalised
 from analytics.ledger.kernel.state import Array
-from analytics.prices import seed_shipped
+from analytics.prices import DEFAULT_SOURCE, seed_shipped
 from analytics.prices_in_force import alive_sql, in_force
 from analytics.window import from_us, to_us
 from collector.store import Work
+
+
+def _alive(work: Work, cluster: str, closed_at: datetime | None) -> list[dict[str, Any]]:
+    return work.rows(
+        "SELECT * FROM price WHERE (cluster = ? OR cluster IS NULL) "  # noqa: S608 - our own condition
+        f"AND {alive_sql(closed_at)} ORDER BY price_key",
+        [cluster, *([closed_at] * 2 if closed_at else [])],
+    )
 
 
 class PriceTimes:
@@ -30,12 +38,10 @@ class PriceTimes:
     ) -> PriceTimes:
         """From the book of now, with the shipped list prices in it; for a day that is closed, from
         the book as it was then."""
-        seed_shipped(work)
-        rows = work.rows(
-            "SELECT * FROM price WHERE (cluster = ? OR cluster IS NULL) "  # noqa: S608 - our own condition
-            f"AND {alive_sql(closed_at)} ORDER BY price_key",
-            [cluster, *([closed_at] * 2 if closed_at else [])],
-        )
+        rows = _alive(work, cluster, closed_at)
+        if not any(row["source"].startswith(DEFAULT_SOURCE) for row in rows):
+            seed_shipped(work)
+            rows = _alive(work, cluster, closed_at)
         return cls(ModelNames.load(work), rows, purchase_type)
 
     def rows_of(self, model: str) -> list[dict[str, Any]]:
