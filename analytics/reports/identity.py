@@ -106,7 +106,7 @@ def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
             [cluster],
         )
     }
-    versions = _versions(work, cluster)
+    versions = _versions(work, cluster) if closed else []
     settings = SettingHistory.load(work, cluster)
     changes = settings.changes()
     purchases: dict[int, str] = {}
