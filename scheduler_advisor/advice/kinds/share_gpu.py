@@ -19,6 +19,8 @@ from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.figure import Unit, limit, modelled, observed
+from scheduler_advisor.handover.kubernetes.slice_policy import FILE as POLICY_FILE
+from scheduler_advisor.handover.kubernetes.slice_policy import slice_policy
 from scheduler_advisor.handover.slice_rule import FILE, slice_for, slice_rule
 
 RULE = rule(
@@ -196,7 +198,7 @@ def _draft(site: Site, found: _Found, small: _Small, rules: dict[str, float]) ->
 
 
 def _commands(runs: Sequence[Run], facts: Sequence[dict[str, Any]], verify: str) -> dict[str, str]:
-    """MPS at once; where a slice holds each of them, also the rule that gives them one."""
+    """MPS at once; where a slice holds each of them, also the rules that give them one."""
     apply = (
         "nvidia-cuda-mps-control -d    # jobs then ask: --gres=mps:30 "
         "(gres.conf: Name=mps Count=100)"
@@ -208,5 +210,7 @@ def _commands(runs: Sequence[Run], facts: Sequence[dict[str, Any]], verify: str)
     if profile is not None and named:
         apply += "\n# or, on GPUs that are cut into slices, for all such jobs to come:\n"
         apply += slice_rule(named, profile).rstrip()
-        rollback += f"\n# take the rule out of {FILE}"
+        apply += f"\n# on Kubernetes: kubectl apply -f {POLICY_FILE}, its feature gate must be on\n"
+        apply += slice_policy(named, profile).rstrip()
+        rollback += f"\n# take the rule out of {FILE}; kubectl delete -f {POLICY_FILE}"
     return {"apply": apply, "verify": verify, "rollback": rollback}
