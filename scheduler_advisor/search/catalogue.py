@@ -176,13 +176,13 @@ def applied(policy: Policy, change: Change) -> Policy | None:
 
 
 @cache
-def replayable(policy: Policy) -> bool:
+def replayable(policy: Policy, *, shares: bool = False) -> bool:
     """Whether the simulator has every part of the policy: one small job, to which all of them could
-    do something, is replayed to see."""
+    do something, is replayed to see; with ``shares`` one that takes parts of GPUs."""
     one = np.ones(1, np.int64)
     job = Jobs.build(
-        submit=one, run=one, gpus=2 * one, tasks=2 * one, gpus_per_task=one, min_tasks=one,
-        preemptible=one,
+        submit=one, run=one, gpus=2 * one, tasks=2 * one, gpus_per_task=one * (not shares),
+        min_tasks=one, preemptible=one, gpu_milli=500 * one * shares,
     )  # fmt: skip
     try:
         simulate(job, Cluster.uniform(1, 2), policy)

@@ -172,4 +172,5 @@ class _Runs:
                 limits=world.limits if change.limits is None else change.limits,
                 writing=change.writing or world.writing,
             )  # fmt: skip
-        return Trial(policy, world) if replayable(policy) else None
+        shares = bool((self._bench.past.jobs.gpu_milli > 0).any())
+        return Trial(policy, world) if replayable(policy, shares=shares) else None

@@ -61,13 +61,14 @@ def usable(
     unprompted, unknown, slow = [], [], []
     measured = thorough or bool({LIMITS, FAIRNESS} & set(aims))
     quotas = quota_changes(past, policy, resumes=_resumes(past, goals), measured=measured)
+    shares = bool((past.jobs.gpu_milli > 0).any())
     for change in (*CHANGES, *site_changes(past), *quotas, *alone(past, policy)):
         if not _sensible(change, policy, past, goals):
             continue
         if change.prompted_by and not thorough and not set(change.prompted_by) & set(aims):
             unprompted.append(change.name)
             continue
-        changes = _together(policy, change)
+        changes = _together(policy, change, shares=shares)
         if changes is None:
             unknown.append(change.name)
         elif not thorough and _seconds(past, _with(policy, changes)) > LONGEST_S:
@@ -84,11 +85,11 @@ def _with(policy: Policy, changes: tuple[Change, ...]) -> Policy | None:
     return after
 
 
-def _together(policy: Policy, change: Change) -> tuple[Change, ...] | None:
+def _together(policy: Policy, change: Change, *, shares: bool) -> tuple[Change, ...] | None:
     """The change, or with greedy backfill where it is only replayed with that; None: neither."""
     for changes in ((change,), (GREEDY, change)):
         after = _with(policy, changes)
-        if after is not None and replayable(after):
+        if after is not None and replayable(after, shares=shares):
             return changes
         if change.part is Part.BACKFILL or policy.backfill in (Backfill.NONE, Backfill.GREEDY):
             break

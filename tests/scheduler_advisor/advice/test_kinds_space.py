@@ -73,6 +73,9 @@ def test_three_small_jobs_at_the_same_hours_fit_on_one_gpu(lab):
     assert 'local small = { ["detect"] = true, ["layout"] = true, ["read"] = true }' in rule
     assert 'job.tres_per_node = "gres/gpu:1g.10gb:1"' in rule
     assert "job_submit.lua" in rec.draft.commands["rollback"]
+    assert "kind: MutatingAdmissionPolicy\n" in rule
+    assert "nvidia.com/mig-1g.10gb" in rule
+    assert "kubectl delete -f small-jobs-on-slices.yaml" in rec.draft.commands["rollback"]
 
 
 @pytest.mark.parametrize(
