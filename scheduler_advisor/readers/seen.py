@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scheduler_advisor.diagnosis.seen import Seen
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
-from scheduler_advisor.readers.checkpoints import RESUMES
+from scheduler_advisor.readers.attempts import RESUMES
 
 
 class Facts(Protocol):
