@@ -60,7 +60,7 @@ def _what(row: dict[str, Any], words: Words) -> str:
 
 
 def _range(row: dict[str, Any], name: str, words: Words) -> str:
-    if row[name] is None or (name == "realised" and row["verdict"] == "too_early"):
+    if row[name] is None or (name == "realised" and row["verdict"] in ("too_early", "unseen")):
         return ABSENT
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     return f"{number(row[name])} ({number(low)} – {number(high)})"

@@ -44,7 +44,7 @@ WHERE {who}
   AND ($6::VARCHAR[] IS NULL OR list_contains($6::VARCHAR[], c.node))
   AND ($7::VARCHAR[] IS NULL OR list_contains($7::VARCHAR[], c.gpu_model))
   AND ($8::INTEGER[] IS NULL OR list_contains($8::INTEGER[], hour(c.hour)::INTEGER))
-  AND (NOT $9 OR c.busy > 0)
+  AND (NOT $9 OR c.busy > 0) AND {runs}
 GROUP BY day
 """
 _CAUSED = """
@@ -104,9 +104,9 @@ def _rows(
 ) -> list[dict[str, Any]]:
     scope = change.scope
     nodes = sorted(scope.nodes) if measure.of is Of.NODES else None
-    models = sorted(scope.models) if measure.of is Of.ACCOUNTS else None
+    models = sorted(scope.models) if measure.models else None
     hours = sorted(scope.hours) if measure.of is Of.NODES and scope.hours else None
-    sql = _DAYS.format(micro=measure.micro, who=_WHO)
+    sql = _DAYS.format(micro=measure.micro, who=_WHO, runs=measure.runs)
     return work.rows(sql, [*span, *_who(change, measure), nodes, models, hours, measure.above])
 
 

@@ -41,6 +41,8 @@ class Measure:
     micro: str
     of: Of
     load: Load = Load.ASKED
+    runs: str = "TRUE"  # which of their runs `r` count
+    models: bool = False  # only on the models that the advice was about
     activity: bool = False  # days of which less than half was measured are left out
     cause: tuple[str, ...] = ()
     above: bool = False
@@ -52,8 +54,16 @@ class Measure:
 _IDLE = Measure("c.allocated_idle", Of.PEOPLE, activity=True)
 _HELD = " + ".join(f"c.{each}" for each in HELD)
 _ALL = " + ".join(f"c.{each}" for each in LedgerClass)
-_ABOVE = Measure("c.allocated_idle", Of.ACCOUNTS, Load.USED, activity=True, above=True)
-_QUEUED = "c.gang_wait + c.stranded_shape + c.stranded_topology + c.policy_blocked"
+_ABOVE = Measure("c.allocated_idle", Of.ACCOUNTS, Load.USED, models=True, activity=True, above=True)
+# GPUs that are kept empty for a gang are nobody's gain, and neither is another name for why they
+# are free: with a reservation for it they are reserved, beside a job that took the CPUs stranded.
+_KEPT = """c.gang_wait + c.stranded_shape + c.stranded_topology + c.stranded_cpu + c.stranded_mem
+  + c.policy_blocked + c.reserved"""
+# What small jobs leave free beside them is wanted by the next whole-node job, which gathers it, or
+# by one after it: the ledger's names for the two.
+_BROKEN = "c.gang_wait + c.stranded_shape"
+# Jobs that could share hold one GPU or less. What else their owner runs is not theirs to save.
+_SMALL = "coalesce(r.gpus, 0) <= 1"
 
 MEASURES: dict[str, Measure] = {
     "held_idle": replace(_IDLE, now=True),
@@ -63,11 +73,12 @@ MEASURES: dict[str, Measure] = {
     "low_efficiency": _ABOVE,
     "input_bound": _ABOVE,
     "over_request": Measure("0", Of.PEOPLE, cause=("stranded_cpu", "stranded_mem")),
-    "whole_node_memory": Measure("c.stranded_mem", Of.CLUSTER),
-    "share_gpu": Measure(_HELD, Of.PEOPLE, Load.RUN),
+    # Of jobs: a node that stands empty has no memory for the jobs of this site by its size.
+    "whole_node_memory": Measure("0", Of.CLUSTER, cause=("stranded_mem",)),
+    "share_gpu": Measure(_HELD, Of.PEOPLE, Load.RUN, runs=_SMALL, models=True),
     "complementary_hours": _IDLE,
-    "fragmentation": Measure("c.stranded_shape", Of.CLUSTER),
-    "gang_wait": Measure(_QUEUED, Of.NODES),
+    "fragmentation": Measure(_BROKEN, Of.CLUSTER),
+    "gang_wait": Measure(_KEPT, Of.NODES),
     "gang_off": Measure("0", Of.CLUSTER, apart=True),
     "uneven_runs": Measure(_HELD, Of.PEOPLE, Load.BEGUN),
     "drained_nodes": Measure("c.drained + c.failed", Of.NODES, now=True),

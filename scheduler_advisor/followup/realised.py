@@ -33,7 +33,8 @@ class Days:
 class Realised:
     """GPU-hours a week won back (negative: lost) with its 80% interval; loads in GPU-hours a day.
 
-    ``enough`` False: too few days on a side, and the amounts mean nothing.
+    ``enough`` False: too few days on a side, and the amounts mean nothing. ``unseen``: nothing of
+    what is counted, before or after.
     """
 
     gpu_hours: float
@@ -43,6 +44,7 @@ class Realised:
     load_after: float
     days_before: int
     days_after: int
+    unseen: bool = False
 
     @property
     def enough(self) -> bool:
@@ -68,6 +70,7 @@ def realised(before: Days, after: Days) -> Realised:
         gpu_hours=point, low=min(low, point), high=max(high, point),
         load_before=_mean(before.asked), load_after=_mean(after.asked),
         days_before=sizes[0], days_after=sizes[1],
+        unseen=not before.blocked.any() and not after.blocked.any(),
     )  # fmt: skip
 
 

@@ -12,7 +12,8 @@ NOTHING = 0.01  # of what was promised: so little is nothing won
 
 
 class Verdict(StrEnum):
-    """What came of it. WITHDRAWN: the load has shifted, the comparison says nothing."""
+    """What came of it. WITHDRAWN: the load has shifted, the comparison says nothing. UNSEEN: what
+    the advice was about is not in the ledger's class of it, on either side."""
 
     KEPT = "kept"  # inside the predicted interval
     BETTER = "better"
@@ -23,6 +24,7 @@ class Verdict(StrEnum):
     HURT = "hurt"
     WITHDRAWN = "withdrawn"
     TOO_EARLY = "too_early"
+    UNSEEN = "unseen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,12 @@ def verdict(found: Realised, predicted: Predicted | None) -> Verdict:
         return Verdict.TOO_EARLY
     if abs(found.load_shift) > SHIFT:
         return Verdict.WITHDRAWN
-    if predicted is None:
-        return _unpredicted(found)
+    return _unpredicted(found) if predicted is None else _predicted(found, predicted)
+
+
+def _predicted(found: Realised, predicted: Predicted) -> Verdict:
+    if found.unseen:
+        return Verdict.UNSEEN
     if found.gpu_hours <= NOTHING * abs(predicted.point):
         return Verdict.FAILED
     if found.gpu_hours > predicted.high:

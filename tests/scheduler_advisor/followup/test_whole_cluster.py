@@ -21,13 +21,12 @@ CLASSES = {
     "idle_after_use": "allocated_idle",
     "gang_half": "allocated_idle",
     "gang_hang": "suspect_hang",
-    "whole_node_memory": "stranded_mem",
-    "share_gpu": "used + lost + allocated_idle + allocated_unmeasured + failed_held + unattributed",
     "complementary_hours": "allocated_idle",
     "uneven_runs": "used + lost + allocated_idle + allocated_unmeasured + failed_held"
     " + unattributed",
-    "fragmentation": "stranded_shape",
-    "gang_wait": "gang_wait + stranded_shape + stranded_topology + policy_blocked",
+    "fragmentation": "gang_wait + stranded_shape",
+    "gang_wait": "gang_wait + stranded_shape + stranded_topology + stranded_cpu + stranded_mem"
+    " + policy_blocked + reserved",
     "reserved_unused": "reserved",
     "quota_unused": "policy_blocked",
     "night_idle": "free",
@@ -80,6 +79,23 @@ def test_asking_for_too_much_is_judged_by_what_that_stranded(work, everybody):
     assert hours > 1000
 
 
+def test_a_memory_default_is_judged_by_what_jobs_stranded(work, everybody):
+    hours = work.value(
+        "SELECT sum(gpu_us) / 3.6e9 FROM ledger_cause"
+        " WHERE role = 'causer' AND class = 'stranded_mem'"
+    )
+    assert hours_of(work, everybody, "whole_node_memory") == pytest.approx(float(hours))
+
+
+def test_sharing_is_judged_by_what_runs_of_one_gpu_hold(work, everybody):
+    hours = work.value(
+        "SELECT sum(used + lost + allocated_idle + allocated_unmeasured + failed_held"
+        " + unattributed) / 3.6e9 FROM ledger_hour JOIN ledger_run USING (run_key)"
+        " WHERE run_id IN (SELECT run_id FROM job_run WHERE gpus <= 1)"
+    )
+    assert hours_of(work, everybody, "share_gpu") == pytest.approx(float(hours))
+
+
 def test_fewer_nodes_are_judged_by_everything_installed(work, everybody):
     assert hours_of(work, everybody, "fewer_nodes") == pytest.approx(64_512)
 
@@ -93,6 +109,7 @@ def test_waiting_for_input_is_what_is_held_above_the_target(work, everybody):
 def test_every_kind_that_is_judged_has_a_value_somewhere():
     by_hand = {
         "held_idle", "low_efficiency", "gang_off", "drained_nodes", "requeue_loops", "night_idle",
-        "checkpoint_interval",
+        "checkpoint_interval", "over_request", "fewer_nodes", "input_bound", "share_gpu",
+        "whole_node_memory",
     }  # fmt: skip
-    assert set(MEASURES) == by_hand | set(CLASSES) | {"over_request", "fewer_nodes", "input_bound"}
+    assert set(MEASURES) == by_hand | set(CLASSES)
