@@ -7,11 +7,8 @@ that hour's work. Hours in which both are idle are left to the advice on idle se
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +16,8 @@ import numpy as np
 from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
 from scheduler_advisor.advice.draft import Assumption, Draft, Duty, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
-from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.site import Site
+from scheduler_advisor.advice.working_hours import Job, alike, hour_of, jobs_with_hours, spans
 from scheduler_advisor.figure import Unit, limit, observed
 
 RULE = rule(
@@ -37,61 +34,13 @@ RULE = rule(
     min_gpu_hours=Threshold(24, "GPU-h", "a GPU-day: less is not worth the risk"),
 )
 
-# One row = a run on one whole GPU with its largest memory use and its GPU's size.
-_MEMORY = """
-CREATE OR REPLACE TEMP TABLE advice_turn AS
-SELECT s.cluster, s.run_id, max(s.mem_used_mib) AS mem_mib, max(s.mem_total_mib) AS total_mib
-FROM sample s SEMI JOIN advice_run r ON r.cluster = s.cluster AND r.run_id = s.run_id
-  AND r.gpus = 1
-WHERE s.mig_uuid IS NULL AND s.mem_used_mib IS NOT NULL AND s.mem_total_mib > 0
-GROUP BY s.cluster, s.run_id
-"""
-# One row = such a run's held time in one hour on a node that serves these queues.
-_HOURS = """
-WITH class AS (SELECT cluster, node, arg_max(gpus, valid_from) AS gpus,
-    arg_max(list_sort(coalesce(partitions, []))::VARCHAR, valid_from) AS queues
-  FROM node GROUP BY cluster, node)
-SELECT c.cluster, c.run_id, c.node, c.gpu_model, n.gpus, n.queues, c.hour, c.hour::DATE AS day,
-  c.price, c.cash, t.mem_mib, t.total_mib, sum(c.used + c.lost)::BIGINT AS busy,
-  sum(c.allocated_idle)::BIGINT AS idle, sum(c.used + c.lost + c.allocated_idle
-    + c.allocated_unmeasured + c.failed_held)::BIGINT AS held
-FROM advice_cell c JOIN advice_turn t ON t.cluster = c.cluster AND t.run_id = c.run_id
-JOIN class n ON n.cluster = c.cluster AND n.node = c.node
-GROUP BY ALL HAVING held > 0 ORDER BY c.cluster, c.hour, c.run_id
-"""
-_TWO_AT_ONCE = 1.02 * MICRO_GPU_S_PER_HOUR  # samples' steps do not end with the hour
-
-
-@dataclass(slots=True)
-class _Job:
-    """All runs of one name by one person; arrays by hour of the window."""
-
-    runs: dict[str, Run] = field(default_factory=dict)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    held: Any = None
-    busy: Any = None
-    profile: Any = None  # working hours by UTC hour of the day
-    days: int = 0
-    mem_mib: float = 0.0
-    total_mib: float = 0.0
-
-    @property
-    def last(self) -> Run:
-        """The run that stands for it."""
-        return list(self.runs.values())[-1]
-
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    first: _Job
-    second: _Job
+    first: Job
+    second: Job
     overlap: float
-    parts: tuple[Part, ...]
-
-    @property
-    def micro(self) -> int:
-        """What one GPU for both would win."""
-        return sum(part.micro_gpu_s for part in self.parts)
+    micro: float  # what one GPU for both would win
 
 
 def find(site: Site) -> Iterator[Draft]:
@@ -99,10 +48,10 @@ def find(site: Site) -> Iterator[Draft]:
     rules = RULE.values(site.goals)
     pairs = [
         pair
-        for alike in _jobs(site, rules).values()
+        for alike in jobs_with_hours(site, rules).values()
         for place, one in enumerate(alike)
         for other in alike[place + 1 :]
-        if (pair := _pair(site, one, other, rules)) is not None
+        if (pair := _pair(one, other, rules)) is not None
     ]
     taken: set[int] = set()
     for pair in sorted(pairs, key=lambda each: (-each.micro, each.first.last.run_id)):
@@ -112,94 +61,34 @@ def find(site: Site) -> Iterator[Draft]:
             yield _draft(site, pair, rules)
 
 
-def alike(run: Run) -> str:
-    """The name without its numbers, so that tonight's run is last night's job."""
-    return re.sub(r"\d+", "#", run.name) if run.name else run.job_id
-
-
-def _jobs(site: Site, rules: dict[str, float]) -> dict[tuple[Any, ...], list[_Job]]:
-    """Jobs with hours of their own, by team, model and kind of node."""
-    site.work.execute(_MEMORY)
-    found: dict[tuple[Any, ...], _Job] = defaultdict(_Job)
-    for row in site.rows(_HOURS):
-        run = site.run(row["cluster"], row["run_id"])
-        if run is None or site.goals.never_shared(**run.facts()):
-            continue
-        place = (row["cluster"], run.owner.team, row["gpu_model"], row["gpus"], row["queues"])
-        job = found[*place, run.user_name, alike(run)]
-        job.runs[run.run_id] = run
-        job.rows.append(row)
-    groups: dict[tuple[Any, ...], list[_Job]] = defaultdict(list)
-    for key, job in found.items():
-        _measure(site, job, rules)
-        if _has_hours(site, job, rules):
-            groups[key[:5]].append(job)
-    return groups
-
-
-def _measure(site: Site, job: _Job, rules: dict[str, float]) -> None:
-    """Fill the arrays from the rows."""
-    hours = int(site.window.duration_s // 3600) + 1
-    job.held, work, of_day = np.zeros(hours), np.zeros(hours), np.zeros(hours, int)
-    for row in job.rows:
-        at = _hour(site, row)
-        job.held[at] += row["held"]
-        work[at] += row["busy"]
-        of_day[at] = row["hour"].hour
-    job.busy = work >= rules["busy_ratio"] * MICRO_GPU_S_PER_HOUR
-    job.profile = np.bincount(of_day[job.busy], minlength=24)
-    job.days = len({row["day"] for row in job.rows if job.busy[_hour(site, row)]})
-    job.mem_mib = max(row["mem_mib"] for row in job.rows)
-    job.total_mib = min(row["total_mib"] for row in job.rows)
-
-
-def _has_hours(site: Site, job: _Job, rules: dict[str, float]) -> bool:
-    days = site.window.duration_s / 86_400
-    return bool(
-        job.held.max() <= _TWO_AT_ONCE
-        and job.days >= max(rules["min_days"], rules["days_ratio"] * days)
-        and job.profile.sum() >= rules["busy_hours"] * job.days
-    )
-
-
-def _pair(site: Site, one: _Job, other: _Job, rules: dict[str, float]) -> _Pair | None:
+def _pair(one: Job, other: Job, rules: dict[str, float]) -> _Pair | None:
     """The two on one GPU, or None where they do not fit or would win too little."""
     together = float(np.minimum(one.profile, other.profile).sum())
     overlap = together / min(one.profile.sum(), other.profile.sum())
     room = rules["fill_memory"] * min(one.total_mib, other.total_mib)
     if overlap > rules["overlap_ratio"] or one.mem_mib + other.mem_mib > room:
         return None
-    of_one, of_other = _idle_beside(site, one, other), _idle_beside(site, other, one)
-    if sum(p.micro_gpu_s for p in of_one) < sum(p.micro_gpu_s for p in of_other):
-        one, other = other, one
-    pair = _Pair(one, other, overlap, (*of_one, *of_other))
-    return pair if pair.micro >= rules["min_gpu_hours"] * MICRO_GPU_S_PER_HOUR else None
+    of_one = float(one.idle[_beside(one, other)].sum())
+    of_other = float(other.idle[_beside(other, one)].sum())
+    if of_one + of_other < rules["min_gpu_hours"] * MICRO_GPU_S_PER_HOUR:
+        return None
+    first, second = (one, other) if of_one >= of_other else (other, one)
+    return _Pair(first, second, overlap, of_one + of_other)
 
 
-def _idle_beside(site: Site, holder: _Job, worker: _Job) -> list[Part]:
-    """What ``holder`` held idle in the hours in which ``worker`` worked."""
+def _beside(holder: Job, worker: Job) -> Any:
+    """The hours in which ``worker`` worked and ``holder`` did not."""
+    return worker.busy & ~holder.busy
+
+
+def _parts(site: Site, holder: Job, worker: Job) -> list[Part]:
+    """What ``holder`` held idle in these hours."""
+    hours = _beside(holder, worker)
     return [
         site.part(row, row["idle"], claim=f"run:{row['cluster']}/{row['run_id']}")
         for row in holder.rows
-        if row["idle"] and worker.busy[_hour(site, row)] and not holder.busy[_hour(site, row)]
+        if row["idle"] and hours[hour_of(site, row)]
     ]
-
-
-def _hour(site: Site, row: dict[str, Any]) -> int:
-    return int((row["hour"] - site.window.since) // timedelta(hours=1))
-
-
-def spans(profile: Sequence[int]) -> str:
-    """The hours of the day in which it works at least half as often as in its busiest: 22-06."""
-    at_work = [count * 2 >= max(profile) for count in profile]
-    if all(at_work):
-        return "00-24"
-    begins = [hour for hour in range(24) if at_work[hour] and not at_work[hour - 1]]
-    found = []
-    for begin in begins:
-        length = next(n for n in range(1, 25) if not at_work[(begin + n) % 24])
-        found.append(f"{begin:02}-{(begin + length) % 24:02}")
-    return ", ".join(found)
 
 
 def _draft(site: Site, pair: _Pair, rules: dict[str, float]) -> Draft:
@@ -219,7 +108,8 @@ def _draft(site: Site, pair: _Pair, rules: dict[str, float]) -> Draft:
                 "second_user": other.user_name or "?", "second_hours": hours,
                 "gpu_model": one.gpu_model or "GPU", "mem_gib": memory / 1024,
                 "total_gib": total / 1024, "overlap": pair.overlap},
-        parts=pair.parts, current=site.held_parts(runs),
+        parts=[*_parts(site, pair.first, pair.second), *_parts(site, pair.second, pair.first)],
+        current=site.held_parts(runs),
         figures=(
             observed("first_days", pair.first.days, Unit.DAYS, command),
             observed("second_days", pair.second.days, Unit.DAYS,

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from scheduler_advisor.advice.draft import Duty
-from scheduler_advisor.advice.kinds.complementary_hours import spans
+from scheduler_advisor.advice.working_hours import spans
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.messages import Words
 from scheduler_advisor.report.wording import sentence
