@@ -24,7 +24,7 @@ RULE = rule(
     needs=("scheduler",),
     ratio=Threshold(1.5, "x", "slow over fast, medians: below, the work itself varies as much"),
     min_slow=Threshold(3, "count", "with three and three, chance parts them once in twenty times"),
-    min_fast=Threshold(3, "count", "the same"),
+    min_fast=Threshold(3, "count", "a median of fewer is one of them"),
     min_gpu_hours=Threshold(8, "GPU-h", "a whole node for an hour"),
 )
 

@@ -85,7 +85,7 @@ def test_goals_are_printed_checked_and_refused(cli, tmp_path):
 
 def test_every_kind_is_listed_with_its_thresholds(cli):
     rows = cli("advise", "kinds", "--json").json["rows"]
-    assert len({row["kind"] for row in rows}) == 22
+    assert len({row["kind"] for row in rows}) == 24
     assert all(row["reason"] for row in rows)
 
 
