@@ -78,7 +78,7 @@ class WeeklyReports:
                         log.error("the weekly report was not delivered: %s", result.error)
             # Last: after a crash before this line the report is made again, but nobody gets it
             # twice, because deliveries are kept by window.
-            self._finish(report, planned, now)
+            self._finish(report, goals, planned, now)
             return report
 
     def _due(self, goals: Goals, now: datetime) -> datetime | None:
@@ -104,8 +104,8 @@ class WeeklyReports:
         account = self.account or (lambda window: ensure_built(self.store, window))
         return Place(self.store, self.clock, account, keep=lambda write: write)
 
-    def _finish(self, report: WeeklyReport, planned: datetime, now: datetime) -> None:
-        outcomes = judged(self._place(), self.replay)
+    def _finish(self, report: WeeklyReport, goals: Goals, planned: datetime, now: datetime) -> None:
+        outcomes = judged(self._place(), goals, self.replay)
         with self.store.work() as work, work.transaction():
             kept(work, report, outcomes, now)
             _mark(work, planned, now)

@@ -63,13 +63,18 @@ def _range(row: dict[str, Any], name: str, words: Words) -> str:
     if row[name] is None or (name == "realised" and row["verdict"] in ("too_early", "unseen")):
         return ABSENT
     low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return f"{number(row[name])} ({number(low)} – {number(high)})"
+    return f"{_amount(row, row[name], words)} ({number(low)} – {number(high)})"
+
+
+def _amount(row: dict[str, Any], amount: float, words: Words) -> str:
+    return words(f"followed_unit.{row['unit']}", amount=number(amount))
 
 
 def _failed(row: dict[str, Any], page: Page) -> str:
     load = row["load_after"] / row["load_before"] - 1 if row["load_before"] else 0.0
     return page.words(
         "advice.failed_line", what=row["what"], day=moment(row["changed_at"], page.view.zone)[:10],
-        verdict=page.words(f"followed_verdict.{row['verdict']}"), realised=number(row["realised"]),
+        verdict=page.words(f"followed_verdict.{row['verdict']}"),
+        realised=_amount(row, row["realised"], page.words),
         load=f"{load:+.0%}", detail=row["detail"],
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -46,6 +46,7 @@ FROM first f JOIN (SELECT cluster, min(ts) AS known FROM first GROUP BY cluster)
 WHERE f.ts > k.known + INTERVAL 1 DAY AND f.ts <= $1
 GROUP BY f.cluster, date_trunc('day', f.ts) ORDER BY ts
 """
+WAITS = ("urgent", "big", "team")  # gains of the search that are hours of waiting
 WRITING = "checkpoint_"  # what the search's changes of checkpoints begin with
 SAME_CHANGE = timedelta(days=1)  # a mark and the setting that it speaks of are one change
 
@@ -64,7 +65,24 @@ class Changed:
     scope: Scope = NOBODY
     target: float | None = None  # the ratio that the advice aimed at
     subject: str = ""
-    replayed: bool = False  # promised by a replay: capacity that stood free while jobs waited
+
+    gain: str = ""  # of a replay's promise: what it was advised for
+
+    @property
+    def waits(self) -> str | None:
+        """The group whose shorter waits were promised (urgent, big, team); else None."""
+        promised = self.kind == "policy_change" and self.gain in WAITS
+        return self.gain if promised and self.measure is None else None
+
+    @property
+    def unit(self) -> str:
+        """Of what is predicted and realised, a week."""
+        return "gpu_hours" if self.waits is None else "wait_hours"
+
+    @property
+    def replayed(self) -> bool:
+        """Promised by a replay: capacity that stood free while jobs waited."""
+        return self.gain == "capacity"
 
     @property
     def measure(self) -> Measure | None:
@@ -114,13 +132,24 @@ def changes(work: Work, at: datetime) -> list[Changed]:
 
 def _advice(work: Work, row: dict[str, Any]) -> Changed:
     body = json.loads(row["body"])["en"]
-    saving = body["saving"]
-    low, high = saving["gpu_hours_interval_80"]
-    predicted = Predicted(saving["gpu_hours"] or (low + high) / 2, low, high)
+    replay = body.get("replay") or {}
     targets = [each["value"] for each in body.get("rule", ()) if each["name"] == "target_ratio"]
-    return Changed(
-        row["recommendation_id"], row["cluster"], row["kind"], row["ts"], body["title"], predicted,
+    change = Changed(
+        row["recommendation_id"], row["cluster"], row["kind"], row["ts"], body["title"],
         scope=scope_of(work, row["recommendation_id"], row["report_id"]),
         target=targets[0] if targets else None, subject=row["subject"] or "",
-        replayed=(body.get("replay") or {}).get("gain") == "capacity",
+        gain=replay.get("gain") or "",
     )  # fmt: skip
+    if change.waits is not None:
+        promised = replay["measured"]
+        return replace(change, predicted=_promised(promised["point"], promised["interval_80"]))
+    saving = body["saving"]
+    return replace(
+        change, predicted=_promised(saving["gpu_hours"], saving["gpu_hours_interval_80"])
+    )
+
+
+def _promised(point: float | None, interval: list[float]) -> Predicted:
+    """Without a point (the replay is not sure enough for one) the middle of the interval."""
+    low, high = interval
+    return Predicted(point or (low + high) / 2, low, high)

@@ -24,7 +24,7 @@ def _row(each: Outcome, ts: datetime) -> dict[str, Any]:
     change, found, predicted = each.change, each.found, each.change.predicted
     return {
         "subject_id": change.subject_id, "cluster": change.cluster, "kind": change.kind, "ts": ts,
-        "changed_at": change.at, "what": change.what, "unit": "gpu_hours",
+        "changed_at": change.at, "what": change.what, "unit": change.unit,
         "predicted": predicted.point if predicted else None,
         "predicted_low": predicted.low if predicted else None,
         "predicted_high": predicted.high if predicted else None,

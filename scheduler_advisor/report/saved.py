@@ -131,7 +131,7 @@ def _realised(work: Work) -> dict[str, dict[str, Any]]:
     )
     return {
         row["subject_id"]: {
-            "gpu_hours": row["realised"], "interval_80": [row["realised_low"],
+            row["unit"]: row["realised"], "interval_80": [row["realised_low"],
                                                           row["realised_high"]],
             "predicted": row["predicted"], "verdict": row["verdict"], "detail": row["detail"],
             "changed_at": iso(row["changed_at"]), "kind": "observed", "per": "week",

@@ -57,7 +57,7 @@ def made(run: Run, crew: Crew, wish: ReportWish, place: Place) -> dict[str, Any]
     CancelledError, with nothing kept, where somebody has stopped the run."""
     report = worked_out(run, crew, wish, place)
     files = {form: rendered(report, form, wish.language) for form in wish.forms}
-    outcomes = judged(place, wish.replay)
+    outcomes = judged(place, wish.goals, wish.replay)
     run.tell("report")
     place.keep(lambda work: kept(work, report, outcomes, place.clock()))
     encoded = {form: base64.b64encode(content).decode() for form, content in files.items()}
@@ -77,11 +77,11 @@ def worked_out(run: Run, crew: Workers, wish: ReportWish, place: Place) -> Weekl
     )  # fmt: skip
 
 
-def judged(place: Place, replays: bool = True) -> list[Outcome]:
+def judged(place: Place, goals: Goals, replays: bool = True) -> list[Outcome]:
     """What became of every change of the last months; without ``replays`` of advice from facts."""
     from scheduler_advisor.followup.follow import judge  # loads the compiler for replays
 
-    return judge(place.store, place.clock(), replays=replays)
+    return judge(place.store, place.clock(), replays=replays, goals=goals)
 
 
 def kept(work: Work, report: WeeklyReport, outcomes: list[Outcome], ts: datetime) -> int:

@@ -64,7 +64,7 @@ def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
         files = {form: rendered(report, form, language) for form in wish.forms}
         if wish.delivery is not None:
             _deliver(store, report, wish.delivery)
-        judged = judge(store, utc_now(), replays=wish.replay)
+        judged = judge(store, utc_now(), replays=wish.replay, goals=goals)
         with store.work() as work, work.transaction():
             save_report(work, report)
             save_outcomes(work, judged, utc_now())
