@@ -137,7 +137,8 @@ def _commands(begin: str, verify: str) -> dict[str, str]:
             "# both jobs: --gres=shard:1 instead of --gres=gpu:1\n"
             "# Kubernetes, the device plugin's config for one node:\n"
             "# sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}\n"
-            f"# or without sharing: end the one, and start the other with --begin={begin}:00 (UTC)"
+            f"# or without sharing: end the one, and start the other at {begin}:00 UTC\n"
+            "# (sbatch --begin, in the time zone of the cluster)"
         ),
         "verify": verify,
         "rollback": "# take the shard (or the sharing) out again; both jobs: --gres=gpu:1",

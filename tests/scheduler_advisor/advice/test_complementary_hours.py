@@ -10,6 +10,7 @@ from scheduler_advisor.advice.draft import Duty
 from scheduler_advisor.advice.working_hours import spans
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.messages import Words
+from scheduler_advisor.report.forms import rendered
 from scheduler_advisor.report.wording import sentence
 
 
@@ -57,6 +58,16 @@ def test_two_gpus_are_held_where_one_would_do(lab):
     why = sentence(rec, "why", "USD", Words("en"))
     assert "08-18 UTC" in why
     assert "20-04 UTC" in why
+
+
+def test_the_report_says_it_in_every_language(lab):
+    day_and_night(lab)
+    report = lab.report()
+    for language, said in (("en", "take turns by the hour"), ("ko", "시간대로 교대")):
+        page = rendered(report, "html", language).decode()
+        assert "08-18 UTC" in page
+        assert said in page
+        assert "Name=shard Count=2" in page
 
 
 def test_a_batch_that_lets_go_by_day_could_have_had_the_notebooks_gpu_at_night(lab):

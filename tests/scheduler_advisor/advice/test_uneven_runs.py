@@ -11,6 +11,7 @@ from scheduler_advisor.advice.amount import Part
 from scheduler_advisor.advice.draft import FromReplay
 from scheduler_advisor.advice.saving import joint_saving
 from scheduler_advisor.messages import Words
+from scheduler_advisor.report.forms import rendered
 from scheduler_advisor.report.wording import sentence
 
 NEAR, FAR, TWO_NODES = [("n1", 8), ("n2", 8)], [("n1", 8), ("n3", 8)], [("n1", 4), ("n2", 4)]
@@ -47,6 +48,15 @@ def test_the_slow_runs_lay_under_two_switches_and_are_shown_beside_the_fast_ones
     why = sentence(rec, "why", "USD", Words("en"))
     assert "3 runs took 7.5 h, such as on n1, n3 (2 leaf switches)" in why
     assert "the 3 others took 4.5 h, such as on n1, n2 (1 leaf switch)" in why
+
+
+def test_the_report_says_it_in_every_language(lab):
+    bench(lab, [(NEAR, 4), (FAR, 8)] * 3)
+    report = lab.report()
+    for language, said in (("en", "under more switches"), ("ko", "많은 스위치에 걸쳐")):
+        page = rendered(report, "md", language).decode()
+        assert said in page
+        assert "n1, n3" in page
 
 
 def test_where_no_switch_is_known_the_nodes_tell_it(lab):
