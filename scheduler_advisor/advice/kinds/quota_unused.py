@@ -1,14 +1,18 @@
-"""Quota that is held and not used while others wait. A quota is a count of GPUs, not devices."""
+"""Quota that is held and not used while others wait. A quota is a count of GPUs, not devices.
+
+Lending wins what others would have taken of it: at every instant the smaller of what is unused and
+what the jobs of others ask for that wait then and are no larger.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import date, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
-from scheduler_advisor.advice.amount import Part
+from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
 from scheduler_advisor.advice.draft import Draft, Duty, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import Site
@@ -56,37 +60,62 @@ def find(site: Site) -> Iterator[Draft]:
         ascending = sorted([*used.values(), *([0.0] * (count - len(used)))])
         peak = quantile(ascending, rules["peak_quantile"]) or 0.0
         unused = int(quota["gpus"] - peak)
-        waited = _waited_hours(site, quota["cluster"], quota["account"])
+        waits = list(_waits(site, quota["cluster"], quota["account"]))
+        waited = sum((until - since).total_seconds() for since, until, _ in waits) / 3600
         much = unused > 0 and unused >= rules["unused_ratio"] * quota["gpus"]
         if much and waited >= rules["min_waiting_hours"]:
-            yield _draft(site, quota, peak, unused, waited)
+            taken = _taken(waits, unused)
+            if taken:
+                yield _draft(site, quota, (peak, unused, waited), taken)
 
 
-def _waited_hours(site: Site, cluster: str, account: str | None) -> float:
-    """Hours that jobs of other accounts waited in the window."""
-    total = 0.0
+def _waits(
+    site: Site, cluster: str, account: str | None
+) -> Iterator[tuple[datetime, datetime, int]]:
+    """When jobs of other accounts waited in the window, and for how many GPUs."""
     for run in site.runs():
         if run.cluster == cluster and run.account != account:
             until = min(run.start_at or run.end_at or site.window.until, site.window.until)
             since = max(run.submit_at, site.window.since)
-            total += max(0.0, (until - since).total_seconds() / 3600)
-    return total
+            if since < until:
+                yield since, until, run.gpus
 
 
-def _draft(site: Site, quota: dict[str, Any], peak: float, unused: int, waited: float) -> Draft:
+def _taken(waits: list[tuple[datetime, datetime, int]], unused: int) -> dict[date, float]:
+    """GPU-hours of ``unused`` GPUs that those who waited would have taken, by day."""
+    changes: dict[datetime, int] = defaultdict(int)
+    for since, until, gpus in waits:
+        if gpus <= unused:
+            changes[since] += gpus
+            changes[until] -= gpus
+            day = since.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+            while day < until:
+                changes[day] += 0  # a piece ends at midnight
+                day += timedelta(days=1)
+    taken: dict[date, float] = defaultdict(float)
+    asked = 0
+    for since, until in pairwise(sorted(changes)):
+        asked += changes[since]
+        hours = (until - since).total_seconds() / 3600
+        if asked:
+            taken[since.date()] += min(asked, unused) * hours
+    return taken
+
+
+def _draft(
+    site: Site, quota: dict[str, Any], found: tuple[float, int, float], taken: dict[date, float]
+) -> Draft:
+    peak, unused, waited = found
     price = site.prices().get(quota["gpu_model"] or "")
     parts = []
-    day = site.window.since
-    while day < site.window.until:
-        end = min(day + timedelta(days=1), site.window.until)
-        hours = Decimal((end - day).total_seconds()) / 3600
+    for day, hours in sorted(taken.items()):
+        micro = round(hours * 3_600_000_000)
         parts.append(
-            Part(claim=f"quota:{quota['cluster']}/{quota['name']}", day=day.date(),
-                 micro_gpu_s=int(hours * unused * 3_600_000_000),
-                 cost=None if price is None else price * hours * unused,
+            Part(claim=f"quota:{quota['cluster']}/{quota['name']}", day=day,
+                 micro_gpu_s=micro,
+                 cost=None if price is None else price * micro / MICRO_GPU_S_PER_HOUR,
                  cluster=quota["cluster"], gpu_model=quota["gpu_model"])
         )  # fmt: skip
-        day = end
     command = site.command("report", "cost --by account,gpu_model")
     team = site.team_of(quota["cluster"], [quota["account"]] if quota["account"] else None)
     return Draft(

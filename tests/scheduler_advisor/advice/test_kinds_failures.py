@@ -73,9 +73,28 @@ def test_quota_that_nobody_uses_while_others_wait_is_lent(lab, store):
                               "gpu_model": ["A100"], "gpus": [6], "valid_from": [lab.window.since],
                               "source": ["test"]})  # fmt: skip
     rec = lab.the("quota_unused")
-    # 6 GPUs of quota, 2 used at peak: 4 x 168 h.
-    assert rec.saving.gpu_hours == pytest.approx(672)
+    # 6 GPUs of quota, 2 used at peak: of the 4 that are free the other job would have had 2 for
+    # the 40 hours that it waited.
+    assert rec.saving.gpu_hours == pytest.approx(2 * 40)
+    assert rec.saving.cost == Decimal(160)  # 2.00 USD each
     assert rec.draft.params["waited_hours"] == pytest.approx(40)
+
+
+def test_lent_quota_wins_no_more_than_is_free_and_nothing_for_jobs_that_need_more(lab, store):
+    lab.node()
+    lab.run("7", start=0, end=160, gpus=2, account="red", measured=False)
+    # From 20 to 60 three jobs ask for 2 each: 4 are free. From 100 to 130 one asks for 5.
+    for job in "abc":
+        lab.run(job, start=60, end=61, submit=20, gpus=2, first=2, account="blue", measured=False)
+    lab.run("d", start=130, end=131, submit=100, gpus=5, first=2, account="blue", measured=False)
+    lab.built()
+    with store.work() as work:
+        work.append("quota", {"cluster": ["c"], "name": ["red"], "account": ["red"],
+                              "gpu_model": ["A100"], "gpus": [6], "valid_from": [lab.window.since],
+                              "source": ["test"]})  # fmt: skip
+    rec = lab.the("quota_unused")
+    assert rec.saving.gpu_hours == pytest.approx(4 * 40)
+    assert rec.draft.params["waited_hours"] == pytest.approx(3 * 40 + 30)
 
 
 def test_a_pool_asleep_at_night_counts_only_what_is_reliably_free(lab):
