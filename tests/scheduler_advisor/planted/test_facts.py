@@ -96,8 +96,10 @@ def test_a_replay_of_rare_checkpoints_says_what_the_facts_say_and_is_counted_onc
     about = [by_kind[kind] for kind in ("lost_work", "checkpoint_interval", "policy_change")]
     assert len({rec.exclusive_group for rec in about}) == 1
     assert about[0].exclusive_group is not None
-    most = max(rec.saving.gpu_hours for rec in about)
-    assert advice.joint.gpu_hours <= most * 1.001
+    # Nobody queued here, so the replay is not graded and gives a range: promised together is
+    # the better of both rules for each job, not their sum.
+    assert by_kind["policy_change"].saving.range_only
+    assert lost <= advice.joint.gpu_hours < 0.8 * (lost + formula)
 
 
 def test_sessions_that_end_with_their_work_get_no_such_advice(planted):
