@@ -12,6 +12,7 @@ from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.counters import bound_by
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit, Scope
+from scheduler_advisor.engine.live.make_tree import leaves_of
 from scheduler_advisor.engine.live.settings import QuotaPart
 from scheduler_advisor.past import gpus_held
 
@@ -41,18 +42,6 @@ def paths_of(jobs: Jobs, quota: QuotaPart) -> list[list[str]]:
             name = parents.get(name) or name.rpartition("/")[0]
         found.append(path)
     return found
-
-
-def leaves_of(jobs: Jobs, quota: QuotaPart) -> tuple[list[str], Ints]:
-    """Distinct names of the jobs' own queues, and each job's place among them."""
-    columns = [getattr(jobs, name) for name in quota.by.split("/")]
-    codes = np.stack([column.codes for column in columns], axis=1)
-    distinct, of = np.unique(codes, axis=0, return_inverse=True)
-    names = [
-        "/".join(column.names[code] for column, code in zip(columns, row, strict=True))
-        for row in distinct.tolist()
-    ]
-    return names, of.reshape(-1).astype(np.int64)
 
 
 def members(jobs: Jobs, quota: QuotaPart, queue: str) -> Flags:

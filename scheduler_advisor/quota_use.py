@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_advisor.caps import Caps, leaves_of, paths_of
+from scheduler_advisor.caps import Caps, paths_of
 from scheduler_advisor.diagnosis.blocked import INSTANTS, instants
+from scheduler_advisor.engine.live.make_tree import leaves_of
 from scheduler_advisor.engine.live.settings import QuotaPart
 from scheduler_advisor.past import Past
 

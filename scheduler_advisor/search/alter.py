@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduler_advisor.caps import leaves_of
 from scheduler_advisor.checkpoints import Writing, as_asked
 from scheduler_advisor.engine.cluster import UNLIMITED, Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit
+from scheduler_advisor.engine.live.make_tree import leaves_of
 from scheduler_advisor.engine.live.settings import QuotaPart
 from scheduler_advisor.past import Past
 from scheduler_advisor.search.catalogue import Alter

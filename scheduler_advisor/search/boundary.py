@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduler_advisor.caps import leaves_of, paths_of
+from scheduler_advisor.caps import paths_of
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.live.make_tree import leaves_of
 from scheduler_advisor.past import Past
 from scheduler_advisor.search.alter import World
 from scheduler_advisor.search.bench import Bench, Trial, run_trial

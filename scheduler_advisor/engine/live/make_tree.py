@@ -38,7 +38,7 @@ class Queues:
 
 def make_tree(jobs: Jobs, quota: QuotaPart, period: int, began: int) -> Queues:
     """Queues of the jobs and of the policy, parents before children, siblings by name."""
-    leaves, leaf_of = _leaves(jobs, quota)
+    leaves, leaf_of = leaves_of(jobs, quota)
     parent = _parents(leaves, quota)
     depth: dict[str, int] = {}
     for name in parent:
@@ -97,7 +97,7 @@ def _fill(row: Ints, queue: int, parent: int, depth: int, rule: QueueRule) -> No
         row[queue, Q_KEEP] = max(0, (rule.guarantee - rule.lend) * WHOLE)
 
 
-def _leaves(jobs: Jobs, quota: QuotaPart) -> tuple[list[str], Ints]:
+def leaves_of(jobs: Jobs, quota: QuotaPart) -> tuple[list[str], Ints]:
     """Distinct queue names of the jobs, and each job's place among them."""
     columns = [getattr(jobs, name) for name in quota.by.split("/")]
     codes = np.stack([column.codes for column in columns], axis=1)

@@ -63,15 +63,20 @@ def test_a_reservation_that_is_mostly_used_is_left_alone(lab):
     assert lab.find("reserved_unused") == []
 
 
+def red_may_hold(gpus, lab, store):
+    """A quota of account red for the whole window."""
+    lab.built()
+    with store.work() as work:
+        work.append("quota", {"cluster": ["c"], "name": ["red"], "account": ["red"],
+                              "gpu_model": ["A100"], "gpus": [gpus],
+                              "valid_from": [lab.window.since], "source": ["test"]})  # fmt: skip
+
+
 def test_quota_that_nobody_uses_while_others_wait_is_lent(lab, store):
     lab.node()
     lab.run("7", start=0, end=160, gpus=2, account="red", measured=False)
     lab.run("8", start=60, end=100, submit=20, gpus=2, first=4, account="blue", measured=False)
-    lab.built()
-    with store.work() as work:
-        work.append("quota", {"cluster": ["c"], "name": ["red"], "account": ["red"],
-                              "gpu_model": ["A100"], "gpus": [6], "valid_from": [lab.window.since],
-                              "source": ["test"]})  # fmt: skip
+    red_may_hold(6, lab, store)
     rec = lab.the("quota_unused")
     # 6 GPUs of quota, 2 used at peak: of the 4 that are free the other job would have had 2 for
     # the 40 hours that it waited.
@@ -87,11 +92,7 @@ def test_lent_quota_wins_no_more_than_is_free_and_nothing_for_jobs_that_need_mor
     for job in "abc":
         lab.run(job, start=60, end=61, submit=20, gpus=2, first=2, account="blue", measured=False)
     lab.run("d", start=130, end=131, submit=100, gpus=5, first=2, account="blue", measured=False)
-    lab.built()
-    with store.work() as work:
-        work.append("quota", {"cluster": ["c"], "name": ["red"], "account": ["red"],
-                              "gpu_model": ["A100"], "gpus": [6], "valid_from": [lab.window.since],
-                              "source": ["test"]})  # fmt: skip
+    red_may_hold(6, lab, store)
     rec = lab.the("quota_unused")
     assert rec.saving.gpu_hours == pytest.approx(4 * 40)
     assert rec.draft.params["waited_hours"] == pytest.approx(3 * 40 + 30)
