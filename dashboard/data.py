@@ -68,6 +68,16 @@ def span(path: str, cluster: str | None = None) -> Span | None:
     return span_facts.facts_span(store_at(path), cluster)
 
 
+def has_changed(path: str, shown: Span | None) -> bool:
+    """Whether the store holds something else than ``shown``; pages drawn from now on know it."""
+    now = span_facts.facts_span(store_at(path))
+    if now == shown:
+        return False
+    if now != span(path):
+        span.clear()
+    return True
+
+
 @st.cache_data(ttl=TTL_S, show_spinner=False)
 def currencies(path: str) -> tuple[str, ...]:
     """In which prices are, or which a dated rate leads to."""

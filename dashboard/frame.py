@@ -15,6 +15,7 @@ from dashboard.parts.html import show, strong
 from dashboard.view import DEFAULT_DAYS, View, read_view
 from dashboard.words import Words
 
+LOOKED_AT_EVERY_S = 2.0
 EMPTY_COMMANDS = (
     ("empty.slurm", "unstrand import slurm --cluster NAME --live"),
     ("empty.demo", "unstrand demo"),
@@ -59,6 +60,7 @@ def open_page(name: str) -> Page:
     if span is None:
         show(f"<h1>{escape(words(f'{name}.title'))}</h1>")
         _nothing(words)
+        _looked_at_again(None)
         st.stop()
     _title(name, words, span, view)
     for parameter, value in view.remarks:
@@ -68,8 +70,22 @@ def open_page(name: str) -> Page:
         st.stop()
     if span.ledger_until is None or span.ledger_until <= view.since:
         _card(words("empty.unbuilt_title"), escape(words("empty.unbuilt_text")))
+        _looked_at_again(span)
         st.stop()
     return Page(path, view, words, span)
+
+
+def _looked_at_again(shown: data.Span | None) -> None:
+    """Draws the page anew once the store holds something else than was ``shown``: nobody has to
+    reload a page that was opened while its facts or their ledger were on the way."""
+
+    @st.fragment(run_every=LOOKED_AT_EVERY_S)
+    def look() -> None:
+        path = connection.current_path()
+        if path is None or data.has_changed(path, shown):
+            st.rerun()
+
+    look()
 
 
 def answer(text: str, page: Page, coverage: float | None, price_book: str | None) -> None:

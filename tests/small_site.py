@@ -32,6 +32,16 @@ HELD_HOURS = (UNTIL - SINCE) / timedelta(hours=1)
 
 def fill(store: Store) -> None:
     """Write the facts and build the ledger."""
+    take_in(store)
+    account(store)
+
+
+def account(store: Store) -> None:
+    ensure_built(store, Window(SINCE, UNTIL))
+
+
+def take_in(store: Store) -> None:
+    """Write the facts."""
     with store.work() as work, work.transaction():
         work.append_facts([*_nodes(), *_runs(), *_windows()])
         for run in RUNS:
@@ -48,7 +58,6 @@ def fill(store: Store) -> None:
             at=SINCE,
             actor="test",
         )  # fmt: skip
-    ensure_built(store, Window(SINCE, UNTIL))
 
 
 def create(path: Path) -> Path:

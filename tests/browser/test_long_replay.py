@@ -47,7 +47,7 @@ def test_a_long_replay_tells_where_it_is_and_a_cancelled_one_leaves_nothing(visi
     words, window = WORDS[lang], visit(width=width)
     page = window.page
     window.open(f"/whatif?lang={lang}")
-    page.get_by_text(words["whatif"]["keys"]).click(timeout=120_000)  # the service may compile
+    page.get_by_text(words["whatif"]["keys"]).click(timeout=300_000)  # the service may compile
     page.locator("textarea").fill(SLOW)
     page.locator("textarea").press("Control+Enter")
     page.wait_for_timeout(500)
