@@ -12,6 +12,7 @@ from dashboard.advice.source import newest
 from dashboard.frame import Page
 from dashboard.navigation import go
 from dashboard.parts.html import heading, show
+from dashboard.parts.progress import awaited, page_runs
 from scheduler_advisor.messages import Words as Sentences
 
 SHOWN = 3
@@ -35,10 +36,18 @@ def best_advice(page: Page) -> None:
         )
         show(f'<div class="tiles">{cards}</div>')
     else:
-        text = words("overview.best_none" if found is None else "overview.best_nothing")
-        show(f'<p class="fine">{escape(text)}</p>')
+        _nothing(page, made=found is not None)
     if st.button(words("overview.best_more", count=len(worth)), key="to_advice", type="tertiary"):
         go("advice", view)
+
+
+def _nothing(page: Page, *, made: bool) -> None:
+    """Why no change stands here: none is worth it, or the first report is still to come."""
+    working = [] if made else page_runs(page).running("advice")
+    text = "best_nothing" if made else "best_coming" if working else "best_none"
+    show(f'<p class="fine">{escape(page.words(f"overview.{text}"))}</p>')
+    if working:
+        awaited(working[0])
 
 
 def _owner(rec: dict[str, Any], sentences: Sentences) -> str:

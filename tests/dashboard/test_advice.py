@@ -54,6 +54,25 @@ def test_without_a_report_the_page_offers_to_make_one(own_store, open_page):
     assert own_store.value("SELECT count(*) FROM advice_report") == 1
 
 
+def test_overview_says_that_the_first_report_is_being_made(site, own_store, open_page):
+    gate = threading.Event()
+
+    def doing(run, _):
+        gate.wait(60)
+        return {}
+
+    run = runs_of(own_store, lambda: site.UNTIL).begin(
+        "advice", None, Window(site.SINCE, site.UNTIL), doing
+    )
+    page = open_page(own_store)
+    assert "its changes will stand here" in page.text
+    assert "No report has been made yet" not in page.text
+    gate.set()
+    assert run.over.wait(60)
+    page.app.run()
+    assert "No report has been made yet" in page.text  # this one brought none
+
+
 def test_a_report_that_somebody_makes_is_seen_by_all_and_can_be_cancelled(
     site, own_store, reported, open_page
 ):

@@ -26,6 +26,11 @@ class TaskFigures:
     last_error: str | None = None
 
 
+def _is_no_turn_left_out(record: logging.LogRecord) -> bool:
+    """A task that takes longer than its interval leaves turns out: meant so, nothing to warn of."""
+    return "maximum number of running instances" not in record.getMessage()
+
+
 class Schedule:
     """Runs each task every so often, never twice at once; a failing task does not stop others."""
 
@@ -33,6 +38,7 @@ class Schedule:
         self._clock = clock
         # It writes a line per run of every task; what a task does is in its figures.
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        logging.getLogger("apscheduler.scheduler").addFilter(_is_no_turn_left_out)
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(2)},
