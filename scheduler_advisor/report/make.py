@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from analytics.reports.cost import book_version
 from collector.store import Store
 from scheduler_advisor.advice.advise import Advice, advise
 from scheduler_advisor.advice.recommendation import PriceUse
@@ -127,8 +128,8 @@ def _prices(rows: list[dict[str, Any]]) -> PriceUse:
         amount = f"{row['amount'].normalize():f} {row['currency']} / GPU-h"
         text = f"{amount}, {row['kind']} {row['purchase_type']}, {row['source']}{day}"
         models[row["gpu_model"]] = "; ".join(filter(None, (models.get(row["gpu_model"]), text)))
-    ids = ",".join(row["price_id"] for row in rows)
-    version = hashlib.sha256(ids.encode()).hexdigest()[:12] if rows else "none"
+    used = {row["price_id"]: row for row in rows}  # a price without a model stands at several
+    version = book_version([used[price] for price in sorted(used)]) or "none"
     return PriceUse(
         version=version, kinds=tuple(sorted({row["kind"] for row in rows})), models=models
     )

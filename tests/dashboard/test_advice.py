@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from datetime import timedelta
@@ -167,3 +168,11 @@ def test_overview_shows_the_three_best_of_the_report_and_what_is_dismissed_no_mo
     page = open_page(own_store)
     assert 'class="best"' not in page.markup
     assert "The newest report finds nothing" in page.text
+
+
+def test_the_same_prices_have_the_same_name_on_every_page(own_store, reported, open_page):
+    names = {
+        re.search(r"prices: (\w+)", open_page(own_store, name).text)[1]
+        for name in ("overview", "teams", "advice")
+    }
+    assert len(names) == 1
