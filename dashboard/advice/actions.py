@@ -12,6 +12,7 @@ from dashboard import connection
 from dashboard.advice.cards import card, evidence
 from dashboard.clicked import now
 from dashboard.frame import Page
+from dashboard.parts.refusal import refusal_text
 from dashboard.words import Words
 from scheduler_advisor.advice.recommendation import State, StateChange
 from scheduler_advisor.advice.states import change_state
@@ -71,14 +72,14 @@ def _change(
         with connection.store_at(page.path).work() as work:
             change_state(work, name, change)
 
-    _done(write)
+    _done(write, page.words)
 
 
-def _done(write: Callable[[], None]) -> None:
+def _done(write: Callable[[], None], words: Words) -> None:
     """Show the new state, or why it was refused."""
     try:
         write()
     except AdvisorError as error:
-        st.error(str(error))
+        st.error(refusal_text(error, words))
     else:
         st.rerun()

@@ -13,6 +13,7 @@ from dashboard.formats import moment
 from dashboard.frame import Page
 from dashboard.parts.html import show
 from dashboard.parts.progress import ended, page_runs, watched
+from dashboard.parts.refusal import refusal_text
 from scheduler_advisor.crew import Crew
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.goals import Goals
@@ -46,7 +47,7 @@ def making(page: Page) -> None:
         try:
             _begin(page, replay=replay)
         except AdvisorError as error:
-            st.error(str(error))
+            st.error(refusal_text(error, words))
             return
         st.rerun()
 

@@ -10,6 +10,7 @@ from dashboard import connection
 from dashboard.clicked import now
 from dashboard.frame import Page
 from dashboard.parts.html import show
+from dashboard.parts.refusal import refusal_text
 from dashboard.words import Words
 from scheduler_advisor.compiled import compiling, simulator_is_warm
 from scheduler_advisor.messages import Words as Sentences
@@ -61,7 +62,7 @@ def ended(run: Run, words: Words) -> None:
     if run.withheld is not None:
         st.warning(f"{words('run.withheld')} {run.withheld.said(Sentences(words.language))}")
     elif run.state is RunState.FAILED:
-        st.error(f"{words('run.failed')} {run.error or ''}")
+        st.error(f"{words('run.failed')} {refusal_text(run.error or '', words)}")
     elif run.state is RunState.CANCELLED:
         st.info(words("run.cancelled"))
 

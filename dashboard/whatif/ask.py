@@ -75,6 +75,7 @@ def _choice(words: Words, name: str, options: tuple[str, ...]) -> str:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """``key = value`` lines; the policy itself refuses what it does not know."""
-    lines = (line.partition("=") for line in text.splitlines() if "=" in line)
+    """``key = value`` lines; the policy itself refuses what it does not know, such as a line
+    without a value."""
+    lines = (line.partition("=") for line in text.splitlines() if line.strip())
     return {key.strip(): value.strip().strip('"') for key, _, value in lines}

@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.frame import Page
 from dashboard.parts.html import show
 from dashboard.parts.progress import compiler_text, ended, page_runs, watched
+from dashboard.parts.refusal import refusal_text
 from scheduler_advisor.compiled import simulator_is_warm
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.running.run import Run, RunState
@@ -33,7 +34,7 @@ def follow(page: Page, cluster: str, wish: Wish) -> Run | None:
         try:
             run = start_whatif(runs, window_of(page), cluster, wish)
         except AdvisorError as error:
-            st.error(str(error))
+            st.error(refusal_text(error, words))
             return None
         st.session_state[_KEY] = run.run_id
     found = runs.get(st.session_state.get(_KEY, ""))

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
 WORDS = {lang: tomllib.loads((ROOT / "dashboard" / "words" / f"{lang}.toml").read_text("utf-8"))
          for lang in ("en", "ko")}  # fmt: skip
+REFUSED = {"en": "order = wrong is not one of", "ko": "order = wrong: 다음 중 하나여야 합니다"}
 _spec = importlib.util.spec_from_file_location(
     "waiting_site", Path(__file__).parents[1] / "waiting_site.py"
 )
@@ -76,7 +77,7 @@ def test_a_policy_that_is_refused_too_little_and_a_result(shown):
     shown.told(shown.words["whatif"]["empty"][:20])
     shown.keys("order = wrong")
     shown.button("whatif", "run").click()
-    shown.told("order = wrong is not one of")
+    shown.told(REFUSED[shown.lang])
     assert shown.words["run"]["failed"] in shown.window.text()
     assert shown.fits()
     shown.window.shoot(f"whatif-refused-{shown.lang}")

@@ -147,6 +147,9 @@ def test_the_page_speaks_korean(own_store, reported, open_page):
     page = page_of(open_page, own_store, lang="ko")
     assert "무엇이 문제인가" in page.text
     assert "What is wrong" not in page.text
+    name = next(rec.id for rec in reported.advice.recommendations if rec.open)
+    page.app.button(key=f"dismiss-{name}").click().run()
+    assert page.app.error[0].value.startswith("기각에는 이유가 필요합니다")
 
 
 def test_overview_shows_the_three_best_of_the_report_and_what_is_dismissed_no_more(

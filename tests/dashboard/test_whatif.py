@@ -12,7 +12,7 @@ from dashboard.whatif.ask import _pairs
 from dashboard.whatif.result import _boundary, _sentence, _table
 from dashboard.words import Words
 from scheduler_advisor.compiled import Compiling
-from scheduler_advisor.running.run import Run
+from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.window import Window
 
 RESULT = {
@@ -109,5 +109,23 @@ def test_gained_and_lost_are_told_by_text_and_not_by_colour_alone():
 
 def test_keys_are_read_line_by_line():
     assert _pairs('order = "priority"\n\nbackfill.depth=5\nnonsense') == {
-        "order": "priority", "backfill.depth": "5",
+        "order": "priority", "backfill.depth": "5", "nonsense": "",
     }  # fmt: skip
+
+
+REFUSED = "policy: backfill.depth = x; must be a whole number"
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"), [("en", REFUSED), ("ko", "backfill.depth = x: 정수여야 합니다")]
+)
+def test_a_run_that_was_refused_says_why_in_the_language_of_the_page(monkeypatch, lang, text):
+    now = datetime(2026, 11, 2, tzinfo=UTC)
+    run = Run("a", "whatif", "c", Window(now - timedelta(days=7), now), now)
+    run.state, run.error = RunState.FAILED, REFUSED
+    said = []
+    monkeypatch.setattr(progress.st, "error", said.append)
+    progress.ended(run, Words(lang))
+    assert len(said) == 1
+    assert text in said[0]
+    assert said[0].startswith(Words(lang)("run.failed"))
