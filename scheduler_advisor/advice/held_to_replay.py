@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scheduler_advisor.search.search import Found
 
 # Kinds whose amount is capacity that jobs waited for.
-WAITED_FOR = ("fragmentation", "gang_wait")
+WAITED_FOR = ("fragmentation", "gang_wait", "quota_unused")
 
 
 def held_to_replay(

@@ -1,7 +1,8 @@
 """Small jobs spread over big nodes, so that none is left whole for the jobs that need one.
 
 Counted while such a job waited: the free GPUs beside small jobs on nodes that could have held it.
-Of that, the share of small starts for which a fuller node had room is what packing would win.
+Of that, the share of small starts for which a fuller node had room is what packing would win, and
+in every hour no more than what those jobs would have taken that waited for GPUs in one piece.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
+from scheduler_advisor.advice.cut_up import pool_hours, queues_of_nodes, read_queues, wanted
 from scheduler_advisor.advice.draft import Assumption, Draft, Duty, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
+from scheduler_advisor.advice.run import Run
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.figure import Unit, modelled, observed
 from scheduler_advisor.measurements.breakers import Breaker, BreakerReport, breakers
@@ -37,19 +40,21 @@ def find(site: Site) -> Iterator[Draft]:
         if placed.starts < rules["min_starts"] or placed.avoidable_ratio < rules["avoidable_ratio"]:
             continue
         report = breakers(site.work, site.window, cluster)
-        hurt = list(_hurt(site, report))
-        won = [part.scaled(placed.avoidable_ratio) for part in hurt]
+        cells = _hurt(report)
+        hurt = list(_parts(site, cells))
+        read_queues(site)
+        share = _won(site, cluster, cells, placed.avoidable_ratio)
+        won = [part.scaled(share[cell]) for part, cell in zip(hurt, cells, strict=True)]
         if sum(part.micro_gpu_s for part in won) >= rules["min_gpu_hours"] * 3.6e9:
             yield _draft(site, cluster, report, placed, (hurt, won))
 
 
-def _hurt(site: Site, report: BreakerReport) -> Iterator[Part]:
-    """The hurt time by node and hour, at the node's model's latest price."""
-    models = {
-        (r["cluster"], r["node"]): r["gpu_model"]
-        for r in site.rows("SELECT DISTINCT cluster, node, gpu_model FROM ledger_pool")
-    }
-    cells: dict[tuple[str, str, datetime], float] = defaultdict(float)
+_Cell = tuple[str, str, datetime]  # cluster, node, hour
+
+
+def _hurt(report: BreakerReport) -> dict[_Cell, float]:
+    """The hurt time in GPU-seconds by node and hour."""
+    cells: dict[_Cell, float] = defaultdict(float)
     for hurt in report.hurt:
         start = hurt.since
         while start < hurt.until:
@@ -57,7 +62,56 @@ def _hurt(site: Site, report: BreakerReport) -> Iterator[Part]:
             stop = min(full + timedelta(hours=1), hurt.until)
             cells[hurt.cluster, hurt.node, full] += hurt.free * (stop - start).total_seconds()
             start = stop
-    for (cluster, node, hour), seconds in sorted(cells.items(), key=str):
+    return dict(sorted(cells.items()))
+
+
+def _won(
+    site: Site, cluster: str, cells: dict[_Cell, float], avoidable: float
+) -> dict[_Cell, float]:
+    """The share of each cell that packing wins: what could be avoided, as far as jobs of the
+    queues that its node serves, and of all queues together, would have taken it."""
+    runs: dict[str | None, list[Run]] = defaultdict(list)
+    for run in site.runs():
+        if run.cluster == cluster:
+            runs[run.queue].append(run)
+    serves = queues_of_nodes(site, cluster)
+    asked = {
+        queue: wanted(site, pool_hours(site, cluster, queue), own) for queue, own in runs.items()
+    }
+    share = dict.fromkeys(cells, avoidable)
+    for pool in sorted({serves.get(node, frozenset()) for _, node, _ in cells}, key=sorted):
+        own = {
+            queue: by_hour
+            for queue, by_hour in asked.items()
+            if queue is None or not pool or queue in pool
+        }
+        _cap(share, {c: s for c, s in cells.items() if serves.get(c[1]) == pool}, own)
+    _cap(share, cells, asked)
+    return share
+
+
+def _cap(
+    share: dict[_Cell, float],
+    cells: dict[_Cell, float],
+    asked: dict[str | None, dict[datetime, float]],
+) -> None:
+    """Lower the shares of ``cells`` until no hour wins more than was asked for in it."""
+    won: dict[datetime, float] = defaultdict(float)
+    for cell, seconds in cells.items():
+        won[cell[2]] += seconds * share[cell]
+    for cell in cells:
+        most = sum(by_hour.get(cell[2], 0.0) for by_hour in asked.values())
+        if won[cell[2]] > most:
+            share[cell] *= most / won[cell[2]]
+
+
+def _parts(site: Site, cells: dict[_Cell, float]) -> Iterator[Part]:
+    """The cells at their nodes' models' latest prices."""
+    models = {
+        (r["cluster"], r["node"]): r["gpu_model"]
+        for r in site.rows("SELECT DISTINCT cluster, node, gpu_model FROM ledger_pool")
+    }
+    for (cluster, node, hour), seconds in cells.items():
         model = models.get((cluster, node))
         price = site.prices().get(model or "")
         micro = round(seconds * 1_000_000)

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import cached_property
-from math import ceil
+from datetime import datetime
 from typing import Any
 
 from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
+from scheduler_advisor.advice.cut_up import HOUR, Pool, pool_hours, read_queues, waited
 from scheduler_advisor.advice.draft import Draft, Duty, Keys
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.run import Run
@@ -29,35 +27,11 @@ RULE = rule(
     min_gpus=Threshold(8, "GPUs", "a whole node or more: smaller jobs find a gap by themselves"),
 )
 
-# One row = GPU time in a pool that nobody held, by node and hour, while in service.
-_FREE = """
-SELECT c.cluster, c.node, c.gpu_model, c.hour, c.hour::DATE AS day, c.price, c.cash,
-  sum(free + stranded_cpu + stranded_mem + stranded_shape + stranded_topology + gang_wait
-    + policy_blocked)::BIGINT AS micro
-FROM advice_cell c
-WHERE c.cluster = $1 AND c.hour >= $3 AND c.hour < $4 AND (c.cluster, c.node) IN (
-  SELECT (q.cluster, q.node) FROM advice_queue q WHERE $2::VARCHAR IS NULL OR q.queue = $2)
-GROUP BY ALL HAVING micro > 0 ORDER BY c.hour, c.node
-"""
-# One row = a node that serves a queue. Where no node names the queues that it serves, as in a
-# trace, every node serves every queue.
-_QUEUE = """
-CREATE OR REPLACE TEMP TABLE advice_queue AS
-WITH named AS (
-  SELECT DISTINCT cluster, node, unnest(partitions) AS queue FROM node WHERE gpus > 0)
-SELECT * FROM named
-UNION ALL
-SELECT n.cluster, n.node, r.queue
-FROM (SELECT DISTINCT cluster, node FROM node WHERE gpus > 0) n
-JOIN (SELECT DISTINCT cluster, partition AS queue FROM job_run) r USING (cluster)
-WHERE n.cluster NOT IN (SELECT cluster FROM named)
-"""
-
 
 def find(site: Site) -> Iterator[Draft]:
     """One finding per cluster and queue; the owner is the one who waited longest."""
     rules = RULE.values(site.goals)
-    site.work.execute(_QUEUE)
+    read_queues(site)
     queues: dict[tuple[str, str | None], list[tuple[float, Run]]] = defaultdict(list)
     for run in site.runs():
         until = min(run.start_at or run.end_at or site.window.until, site.window.until)
@@ -72,62 +46,19 @@ def find(site: Site) -> Iterator[Draft]:
             yield draft
 
 
-@dataclass(frozen=True)
-class _Free:
-    """GPU time that nobody held in one hour, a row for each node."""
-
-    rows: list[dict[str, Any]]
-
-    @cached_property
-    def gpus(self) -> float:
-        micro: int = sum(row["micro"] for row in self.rows)
-        return micro / MICRO_GPU_S_PER_HOUR
-
-    @cached_property
-    def _most(self) -> list[int]:
-        return sorted((row["micro"] for row in self.rows), reverse=True)
-
-    def cut_up_for(self, run: Run) -> bool:
-        """Whether as many GPUs as the job asks for were free, but not on nodes as it asks for them
-        for the whole hour; where there was such a place, something else held it back."""
-        if self.gpus < run.gpus:
-            return False
-        if run.nodes is None:
-            return True
-        each = ceil(run.gpus / run.nodes)
-        if each == 1:  # any free GPUs will do
-            return False
-        return (
-            len(self._most) < run.nodes or self._most[run.nodes - 1] < each * MICRO_GPU_S_PER_HOUR
-        )
-
-
-_Hours = dict[datetime, _Free]
-
-
-def _pool_hours(site: Site, run: Run) -> _Hours:
-    """Free GPU time of the run's queue in every hour of the window."""
-    span = [run.cluster, run.queue, site.window.since, site.window.until]
-    hours: dict[datetime, list[dict[str, Any]]] = defaultdict(list)
-    for row in site.rows(_FREE, span):
-        hours[row["hour"]].append(row)
-    return {hour: _Free(rows) for hour, rows in hours.items()}
-
-
-def _while_waiting(site: Site, pool: _Hours, run: Run) -> _Hours:
+def _while_waiting(site: Site, pool: Pool, run: Run) -> Pool:
     """The full hours of the run's wait in which something was free."""
-    until = min(run.start_at or run.end_at or site.window.until, site.window.until)
-    since = max(run.submit_at, site.window.since)
-    hour = since.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-    found: _Hours = {}
-    while hour < until - timedelta(hours=1):
+    since, until = waited(site, run)
+    hour = since.replace(minute=0, second=0, microsecond=0) + HOUR
+    found: Pool = {}
+    while hour < until - HOUR:
         if hour in pool:
             found[hour] = pool[hour]
-        hour += timedelta(hours=1)
+        hour += HOUR
     return found
 
 
-def _most_wanted(site: Site, pool: _Hours, waits: list[tuple[float, Run]]) -> dict[datetime, int]:
+def _most_wanted(site: Site, pool: Pool, waits: list[tuple[float, Run]]) -> dict[datetime, int]:
     """Hours with enough GPUs free for a job that waited, but not where it needs them, and the GPUs
     of the largest such job.
 
@@ -136,15 +67,15 @@ def _most_wanted(site: Site, pool: _Hours, waits: list[tuple[float, Run]]) -> di
     most: dict[datetime, int] = {}
     for _, run in waits:
         for hour, free in _while_waiting(site, pool, run).items():
-            if free.cut_up_for(run):
+            if free.cut_up_for(run.gpus, run.nodes):
                 most[hour] = max(most.get(hour, 0), run.gpus)
     return most
 
 
 def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
     """None where shape kept none waiting: the pool was full, or something else held them back."""
-    waited, run = waits[0]
-    pool = _pool_hours(site, run)
+    longest, run = waits[0]
+    pool = pool_hours(site, run.cluster, run.queue)
     most = _most_wanted(site, pool, waits)
     if not most:
         return None
@@ -154,7 +85,7 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
     command = site.command("job", run.job_id)
     goal = next((c for c in site.goals.work_class if c.match.fits(**run.facts())), None)
     figures = [
-        observed("waited_h", waited, Unit.HOURS, command),
+        observed("waited_h", longest, Unit.HOURS, command),
         observed("gpus_needed", run.gpus, Unit.GPUS, command),
         observed("free_while_waiting", sum(free) / len(free) if free else 0.0, Unit.GPUS,
                  site.command("report", "stranding")),
@@ -162,7 +93,7 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
         observed("hours_with_enough", len(most), Unit.HOURS, command),
     ]  # fmt: skip
     if goal is not None and goal.waiting_cost_per_hour is not None:
-        price = float(goal.waiting_cost_per_hour) * waited
+        price = float(goal.waiting_cost_per_hour) * longest
         figures.append(modelled("waiting_cost", price, Unit.MONEY, command))
     return Draft(
         kind=RULE.kind, cluster=run.cluster,
@@ -170,7 +101,7 @@ def _draft(site: Site, waits: list[tuple[float, Run]]) -> Draft | None:
         owner=run.owner, duty=Duty.PLATFORM,
         variant="started" if run.start_at is not None else "waiting",
         params={"name": run.label, "user": run.user_name or "?", "team": run.owner.team or "?",
-                "gpus": run.gpus, "waited_hours": waited,
+                "gpus": run.gpus, "waited_hours": longest,
                 "queue": run.queue or Keys(["phrase.no_queue"]),
                 "free": sum(free) / len(free) if free else 0.0,
                 "enough_hours": len(most), "jobs": len(waits)},

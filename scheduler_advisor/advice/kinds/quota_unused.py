@@ -1,18 +1,20 @@
 """Quota that is held and not used while others wait. A quota is a count of GPUs, not devices.
 
 Lending wins what others would have taken of it: at every instant the smaller of what is unused and
-what the jobs of others ask for that wait then and are no larger.
+what the jobs of others ask for that wait then and are no larger; and in no hour more GPUs than
+nobody held. Two quotas whose lending the same jobs would have used win it once.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from itertools import pairwise
 from typing import Any
 
 from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
+from scheduler_advisor.advice.cut_up import HOUR, pool_hours, read_queues, waited
 from scheduler_advisor.advice.draft import Draft, Duty, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import Site
@@ -60,58 +62,78 @@ def find(site: Site) -> Iterator[Draft]:
         ascending = sorted([*used.values(), *([0.0] * (count - len(used)))])
         peak = quantile(ascending, rules["peak_quantile"]) or 0.0
         unused = int(quota["gpus"] - peak)
-        waits = list(_waits(site, quota["cluster"], quota["account"]))
-        waited = sum((until - since).total_seconds() for since, until, _ in waits) / 3600
+        waits = list(_waits(site, quota))
+        others = sum((until - since).total_seconds() for since, until, _ in waits) / 3600
         much = unused > 0 and unused >= rules["unused_ratio"] * quota["gpus"]
-        if much and waited >= rules["min_waiting_hours"]:
-            taken = _taken(waits, unused)
+        if much and others >= rules["min_waiting_hours"]:
+            taken = _taken(waits, unused, _free(site, quota))
             if taken:
-                yield _draft(site, quota, (peak, unused, waited), taken)
+                yield _draft(site, quota, (peak, unused, others), taken)
 
 
-def _waits(
-    site: Site, cluster: str, account: str | None
-) -> Iterator[tuple[datetime, datetime, int]]:
-    """When jobs of other accounts waited in the window, and for how many GPUs."""
+def _waits(site: Site, quota: dict[str, Any]) -> Iterator[tuple[datetime, datetime, int]]:
+    """When jobs of other accounts waited in the window, and for how many GPUs; not those that
+    got GPUs of another model than the quota's."""
+    model = quota["gpu_model"]
     for run in site.runs():
-        if run.cluster == cluster and run.account != account:
-            until = min(run.start_at or run.end_at or site.window.until, site.window.until)
-            since = max(run.submit_at, site.window.since)
-            if since < until:
-                yield since, until, run.gpus
+        if run.cluster != quota["cluster"] or run.account == quota["account"]:
+            continue
+        since, until = waited(site, run)
+        if since < until and (None in (model, run.gpu_model) or run.gpu_model == model):
+            yield since, until, run.gpus
 
 
-def _taken(waits: list[tuple[datetime, datetime, int]], unused: int) -> dict[date, float]:
+def _free(site: Site, quota: dict[str, Any]) -> dict[datetime, float]:
+    """GPU-hours of the quota's model that nobody held, by hour; every hour of the window."""
+    read_queues(site)
+    free = dict.fromkeys(_hours(site), 0.0)
+    for hour, found in pool_hours(site, quota["cluster"], None).items():
+        free[hour] = sum(
+            row["micro"] / MICRO_GPU_S_PER_HOUR
+            for row in found.rows
+            if quota["gpu_model"] in (None, row["gpu_model"])
+        )
+    return free
+
+
+def _hours(site: Site) -> Iterator[datetime]:
+    hour = site.window.since.replace(minute=0, second=0, microsecond=0)
+    while hour < site.window.until:
+        yield hour
+        hour += HOUR
+
+
+def _taken(
+    waits: list[tuple[datetime, datetime, int]], unused: int, free: dict[datetime, float]
+) -> dict[date, float]:
     """GPU-hours of ``unused`` GPUs that those who waited would have taken, by day."""
-    changes: dict[datetime, int] = defaultdict(int)
+    changes: dict[datetime, int] = dict.fromkeys(free, 0)  # a piece ends with its hour
     for since, until, gpus in waits:
         if gpus <= unused:
-            changes[since] += gpus
-            changes[until] -= gpus
-            day = since.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-            while day < until:
-                changes[day] += 0  # a piece ends at midnight
-                day += timedelta(days=1)
-    taken: dict[date, float] = defaultdict(float)
+            changes[since] = changes.get(since, 0) + gpus
+            changes[until] = changes.get(until, 0) - gpus
+    by_hour: dict[datetime, float] = defaultdict(float)
     asked = 0
     for since, until in pairwise(sorted(changes)):
         asked += changes[since]
-        hours = (until - since).total_seconds() / 3600
-        if asked:
-            taken[since.date()] += min(asked, unused) * hours
-    return taken
+        hour = since.replace(minute=0, second=0, microsecond=0)
+        by_hour[hour] += min(asked, unused) * (until - since).total_seconds() / 3600
+    taken: dict[date, float] = defaultdict(float)
+    for hour, hours in by_hour.items():
+        taken[hour.date()] += min(hours, free[hour])
+    return {day: hours for day, hours in taken.items() if hours}
 
 
 def _draft(
     site: Site, quota: dict[str, Any], found: tuple[float, int, float], taken: dict[date, float]
 ) -> Draft:
-    peak, unused, waited = found
+    peak, unused, hours = found
     price = site.prices().get(quota["gpu_model"] or "")
     parts = []
-    for day, hours in sorted(taken.items()):
-        micro = round(hours * 3_600_000_000)
+    for day, won in sorted(taken.items()):
+        micro = round(won * MICRO_GPU_S_PER_HOUR)
         parts.append(
-            Part(claim=f"quota:{quota['cluster']}/{quota['name']}", day=day,
+            Part(claim=f"quota:{quota['cluster']}/{quota['gpu_model']}", day=day,
                  micro_gpu_s=micro,
                  cost=None if price is None else price * micro / MICRO_GPU_S_PER_HOUR,
                  cluster=quota["cluster"], gpu_model=quota["gpu_model"])
@@ -122,12 +144,12 @@ def _draft(
         kind=RULE.kind, cluster=quota["cluster"], subject=f"quota {quota['name']}",
         owner=Owner(team=team), duty=Duty.PLATFORM,
         params={"name": quota["name"], "team": team or "-", "gpus": quota["gpus"], "peak": peak,
-                "unused": unused, "waited_hours": waited},
+                "unused": unused, "waited_hours": hours},
         parts=parts,
         figures=(
             limit("quota_gpus", quota["gpus"], Unit.GPUS, command),
             observed("peak_gpus", peak, Unit.GPUS, command),
-            observed("others_waited", waited, Unit.HOURS, site.command("report", "waits")),
+            observed("others_waited", hours, Unit.HOURS, site.command("report", "waits")),
         ),
         samples=round(site.window.duration_s / 3600),
         alternatives=("borrowing",), commands={"verify": command},

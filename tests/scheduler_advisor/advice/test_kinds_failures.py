@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from scheduler_advisor.advice.draft import Duty
+from scheduler_advisor.advice.saving import joint_saving
 
 
 def test_a_node_drained_for_days_is_worth_a_week_of_its_gpus(lab):
@@ -96,6 +97,41 @@ def test_lent_quota_wins_no_more_than_is_free_and_nothing_for_jobs_that_need_mor
     rec = lab.the("quota_unused")
     assert rec.saving.gpu_hours == pytest.approx(4 * 40)
     assert rec.draft.params["waited_hours"] == pytest.approx(3 * 40 + 30)
+
+
+def test_quota_that_is_lent_while_every_gpu_is_held_wins_nothing(lab, store):
+    lab.node()
+    lab.run("7", start=0, end=160, gpus=2, account="red", measured=False)
+    lab.run("8", start=0, end=90, gpus=5, first=2, account="blue", measured=False)
+    lab.run("9", start=100, end=120, submit=20, gpus=4, first=2, account="blue", measured=False)
+    red_may_hold(6, lab, store)
+    # Of the 4 that red leaves, 1 is free until the other job ends, 4 for ten hours more.
+    rec = lab.the("quota_unused")
+    assert rec.saving.gpu_hours == pytest.approx(1 * 70 + 4 * 10)
+
+
+def test_two_quotas_that_the_same_jobs_would_have_used_are_counted_once(lab, store):
+    lab.node()
+    lab.run("7", start=60, end=100, submit=20, gpus=2, account="blue", measured=False)
+    red_may_hold(4, lab, store)
+    with store.work() as work:
+        work.append("quota", {"cluster": ["c"], "name": ["green"], "account": ["green"],
+                              "gpu_model": ["A100"], "gpus": [4],
+                              "valid_from": [lab.window.since], "source": ["test"]})  # fmt: skip
+    advice = lab.advice()
+    found = [rec for rec in advice.recommendations if rec.kind == "quota_unused"]
+    assert [rec.saving.gpu_hours for rec in found] == [pytest.approx(2 * 40)] * 2
+    assert found[0].overlaps == (found[1].id,)
+    quotas = joint_saving([rec.draft for rec in found], lab.window)
+    assert quotas.gpu_hours == pytest.approx(2 * 40)
+
+
+def test_quota_of_one_model_is_not_what_a_job_on_another_waited_for(lab, store):
+    lab.node()
+    lab.node("t1", model="T4", gpus=4)
+    lab.run("7", start=60, end=100, submit=20, node="t1", gpus=2, account="blue", measured=False)
+    red_may_hold(6, lab, store)
+    assert lab.find("quota_unused") == []
 
 
 def test_a_pool_asleep_at_night_counts_only_what_is_reliably_free(lab):

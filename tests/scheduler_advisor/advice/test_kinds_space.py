@@ -139,7 +139,46 @@ def test_spread_small_jobs_beside_a_waiting_whole_node_job_are_fragmentation(lab
     assert rec.draft.params["avoidable"] == pytest.approx(23 / 24)
     # Node k is held from 5k to 120 + 5k without a break: 4 x 120 h x 7 free GPUs.
     assert rec.current_gpu_hours == pytest.approx(4 * 120 * 7)
-    assert rec.saving.gpu_hours == pytest.approx(4 * 120 * 7 * 23 / 24)
+    # One job of 8 waits, and all four nodes are in use from 15 to 120: it wants 8 of the 28.
+    assert rec.saving.gpu_hours == pytest.approx(8 * 105)
+    assert rec.saving.cost == Decimal(8 * 105 * 2)
+
+
+# Of four nodes all are in use from 15 to 120; all but one also from 10 to 15 and from 120 to 125.
+@pytest.mark.parametrize(
+    ("waiting", "won"),
+    [
+        ([1], 8 * 105), ([1, 1], 16 * 105), ([2], 16 * 115), ([1, 1, 1], 24 * 105),
+        ([1, 1, 1, 1], 24 * 105), ([2, 2], 16 * 115), ([2, 1, 1], 24 * 105 + 16 * 10), ([4], None),
+    ],
+)  # fmt: skip
+def test_packing_wins_what_jobs_that_wait_ask_for_and_find_room_for(lab, waiting, won):
+    spread_small_jobs(lab, nodes=4)
+    lab.facts[:] = [fact for fact in lab.facts if getattr(fact, "job_id", None) != "big"]
+    for number, nodes in enumerate(waiting):
+        lab.run(f"w{number}", start=None, submit=0, node=[("n0", 8, 0)] * nodes)
+    found = lab.find("fragmentation")
+    assert [rec.saving.gpu_hours for rec in found] == ([] if won is None else [pytest.approx(won)])
+
+
+def test_a_jobs_wish_counts_on_the_nodes_of_its_queue_alone(lab):
+    spread_small_jobs(lab, nodes=4)
+    for number in range(4):
+        lab.node(f"other{number}", partitions=("other",))
+        lab.run(f"o{number}", start=0, end=167, node=f"other{number}", gpus=4, queue="other",
+                measured=False)  # fmt: skip
+    lab.run("elsewhere", start=None, submit=0, gpus=8, queue="other")
+    rec = lab.the("fragmentation")
+    assert rec.current_gpu_hours == pytest.approx(4 * 120 * 7 + 4 * 167 * 4)
+    there = sum(part.micro_gpu_s for part in rec.draft.parts if part.node.startswith("other"))
+    assert there / 3.6e9 == pytest.approx(8 * 167)
+    assert rec.saving.gpu_hours == pytest.approx(8 * 105 + 8 * 167)
+
+
+def test_a_place_that_stood_free_is_no_fault_of_the_packing(lab):
+    spread_small_jobs(lab, nodes=4)
+    lab.node("empty")
+    assert lab.find("fragmentation") == []
 
 
 def test_spread_small_jobs_hurt_nobody_when_no_big_job_waits(lab):
