@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,12 @@ NO_CAP = np.inf
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """Counters that bind jobs: ``of``: each job's counter, -1 where it has none; of each counter
-    the GPUs and jobs that it admits at once."""
+    """Counters that bind jobs: ``of``: each job's counter, -1 where it has none; ``counts``: also
+    of jobs that raise one without being bound by it; of each counter the GPUs and jobs that it
+    admits at once."""
 
     of: Ints
+    counts: Ints
     gpus: NDArray[np.float64]
     jobs: NDArray[np.float64]
 
@@ -67,9 +69,9 @@ class Caps:
         over = np.zeros(len(waiting), bool)
         for cap in self.caps:
             size = len(cap.gpus)
-            held = running[cap.of[running] >= 0]
-            in_use = np.bincount(cap.of[held], self._gpus[held], size)
-            count = np.bincount(cap.of[held], minlength=size)
+            held = running[cap.counts[running] >= 0]
+            in_use = np.bincount(cap.counts[held], self._gpus[held], size)
+            count = np.bincount(cap.counts[held], minlength=size)
             own = cap.of[waiting]
             bound = own >= 0
             gpus = in_use[own] + self._gpus[waiting] > cap.gpus[own] + 1e-9
@@ -90,7 +92,7 @@ def _of_queues(jobs: Jobs, quota: QuotaPart) -> Iterator[Cap]:
         known = sorted(set(names) - {""})
         code = np.array([known.index(name) if name else -1 for name in names], np.int64)
         gpus = np.array([maxima[name] for name in known], float)
-        yield Cap(code[leaf], gpus, np.full(len(known), NO_CAP))
+        yield Cap(code[leaf], code[leaf], gpus, np.full(len(known), NO_CAP))
 
 
 def _of_limits(jobs: Jobs, limits: Sequence[Limit]) -> Iterator[Cap]:
@@ -103,4 +105,7 @@ def _of_limits(jobs: Jobs, limits: Sequence[Limit]) -> Iterator[Cap]:
         size = int(number.max(initial=0)) + 1
         gpus = NO_CAP if limit.max_gpus is None else float(limit.max_gpus)
         count = NO_CAP if limit.max_jobs is None else float(limit.max_jobs)
-        yield Cap(np.where(bound, number, -1), np.full(size, gpus), np.full(size, count))
+        # What jobs hold that another limit goes before counts against this one as well.
+        counted = bound_by(jobs, replace(limit, but_qos=(), but_partitions=()))
+        of, counts = (np.where(own, number, -1) for own in (bound, counted))
+        yield Cap(of, counts, np.full(size, gpus), np.full(size, count))

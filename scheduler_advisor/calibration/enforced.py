@@ -7,7 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_advisor.calibration.quotas import OWNED, QUOTA, gpu_limit
+from scheduler_advisor.calibration.hierarchy import GROUP_GPUS, Hierarchy, gpu_limit
+from scheduler_advisor.calibration.quotas import OWNED, QUOTA
+from scheduler_advisor.engine.counters import bound_by
+from scheduler_advisor.engine.limits import Limit, Scope
 from scheduler_advisor.past import Past
 
 ENFORCING = {"limits", "safe", "all", "1"}
@@ -18,7 +21,8 @@ def enforced(settings: Mapping[str, str], past: Past) -> tuple[dict[str, str], t
     """The settings without limits that were not in force, and which ones those are.
 
     None is where Slurm does not enforce limits (AccountingStorageEnforce); one is not that the
-    real starts exceeded, or that a job exceeded alone.
+    real starts exceeded, or that a job exceeded alone; starts that another limit goes before
+    say nothing of it, but what they held counts.
     """
     told = settings.get("AccountingStorageEnforce")
     limits = [key for key in settings if OWNED.match(key)]
@@ -63,23 +67,34 @@ class _Use:
 
     def __init__(self, settings: Mapping[str, str], past: Past) -> None:
         self._settings, self._past = settings, past
+        self._hierarchy = Hierarchy(settings)
 
     def exceeding(self, key: str) -> int | None:
         """The most GPUs held at once where they exceed the limit too often; None: it was kept."""
         match = OWNED.match(key)
         limit = gpu_limit(self._settings[key])
-        own = self._jobs_of(match[1], match[2]) if match and limit is not None else None
-        if own is None or limit is None or not own.any():
+        if match is None or limit is None:
+            return None
+        own = self._jobs_of(match[1], match[2])
+        if not own.any():
             return None
         past = self._past
         gpus = past.gpus_held[own]
         held = held_at_starts(past.real_start[own], past.real_end[own], gpus)
-        judged = past.judged[own] & (gpus > 0)
+        judged = (past.judged & self._bound(match[1], match[2]))[own] & (gpus > 0)
         if not judged.any():
             return None
         above = held[judged] > limit + 1e-9
         alone = gpus[judged].max() > limit
         return round(float(held[judged].max())) if alone or above.mean() > EXCEEDED else None
+
+    def _bound(self, kind: str, name: str) -> NDArray[np.bool_]:
+        """The jobs that no limit before this one binds instead."""
+        before = (
+            self._hierarchy.before_job_qos(name, "GrpTRES") if kind == "qos"
+            else self._hierarchy.before_accounts(GROUP_GPUS)
+        )  # fmt: skip
+        return bound_by(self._past.jobs, before.spares(Limit(Scope.ALL)))
 
     def _jobs_of(self, kind: str, name: str) -> NDArray[np.bool_]:
         jobs = self._past.jobs

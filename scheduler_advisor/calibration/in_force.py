@@ -10,13 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from collector.slurm.duration import limit_seconds
 from scheduler_advisor.calibration.multifactor import multifactor_of
-from scheduler_advisor.calibration.quotas import gpu_limit, quotas_of
-from scheduler_advisor.engine.cluster import Cluster
+from scheduler_advisor.calibration.quotas import quotas_of
 from scheduler_advisor.engine.errors import PolicyError
 from scheduler_advisor.engine.jobs import Jobs
-from scheduler_advisor.engine.limits import Limit, Partition, Scope
 from scheduler_advisor.engine.policy import Backfill, Policy
 
 # One row = a setting of the cluster as it was at the instant, or else as first seen after it: the
@@ -180,68 +177,3 @@ def preempts(settings: Mapping[str, str]) -> bool:
 
 def _preemption(settings: Mapping[str, str], values: dict[str, object]) -> None:
     values["preemption"] = "priority" if preempts(settings) else "none"
-
-
-def with_rules(
-    cluster: Cluster, settings: Mapping[str, str], *, queues_are_qos: bool = False
-) -> Cluster:
-    """The cluster with the partitions' limits and tiers, and the limits of QoS and the job counts
-    of accounts, from settings. ``queues_are_qos``: what a QoS may hold in all is a quota of the
-    policy, and no limit here."""
-    parts = tuple(_partition(part, settings) for part in cluster.partitions)
-    limits = [limit for name in _names(settings, "qos.") for limit in _limits(name, settings)]
-    if queues_are_qos:
-        limits = [replace(each, max_gpus=None) if each.scope is Scope.ALL and not each.partition
-                  else each for each in limits]  # fmt: skip
-        limits = [each for each in limits if (each.max_gpus, each.max_jobs) != (None, None)]
-    limits += _job_counts(settings)
-    return replace(cluster, partitions=parts, limits=(*cluster.limits, *limits))
-
-
-def _job_counts(settings: Mapping[str, str]) -> list[Limit]:
-    """How many jobs accounts, and each of their users, may run at once."""
-    found = []
-    for scope, key in ((Scope.ALL, "GrpJobs"), (Scope.USER, "MaxJobs")):
-        for name in _names(settings, "account."):
-            count = settings.get(f"account.{name}.{key}", "")
-            if count.isdigit():
-                found.append(Limit(scope, max_jobs=int(count), account=name))
-    return found
-
-
-def _names(settings: Mapping[str, str], prefix: str) -> list[str]:
-    return sorted({key[len(prefix) :].rpartition(".")[0] for key in settings
-                   if key.startswith(prefix)})  # fmt: skip
-
-
-def _partition(part: Partition, settings: Mapping[str, str]) -> Partition:
-    def said(key: str) -> str:
-        return settings.get(f"partition.{part.name}.{key}", "")
-
-    nodes = said("MaxNodes")
-    return replace(
-        part,
-        max_limit_s=limit_seconds(said("MaxTime")) if said("MaxTime") else part.max_limit_s,
-        max_nodes_per_job=int(nodes) if nodes.isdigit() else part.max_nodes_per_job,
-        tier=int(said("PriorityTier") or part.tier),
-        default=said("Default") == "YES" or part.default,
-    )
-
-
-def _limits(qos: str, settings: Mapping[str, str]) -> list[Limit]:
-    """Of the jobs of a QoS; of a partition's own QoS, of all jobs in the partition."""
-    parts = [name for name in _names(settings, "partition.")
-             if settings.get(f"partition.{name}.QoS") == qos]  # fmt: skip
-    own: list[dict[str, str]] = [{"qos": qos}, *({"partition": name} for name in parts)]
-    columns = (
-        (Scope.USER, "MaxTRESPU", "MaxJobsPU"), (Scope.ACCOUNT, "MaxTRESPA", "MaxJobsPA"),
-        (Scope.ALL, "GrpTRES", "GrpJobs"), (Scope.JOB, "MaxTRES", ""),
-    )  # fmt: skip
-    found = []
-    for scope, tres, jobs in columns:
-        gpus = gpu_limit(settings.get(f"qos.{qos}.{tres}", ""))
-        count = settings.get(f"qos.{qos}.{jobs}", "")
-        jobs_at_once = int(count) if count.isdigit() else None
-        if gpus is not None or jobs_at_once is not None:
-            found += [Limit(scope, max_gpus=gpus, max_jobs=jobs_at_once, **whose) for whose in own]
-    return found

@@ -15,9 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from scheduler_advisor.calibration.hierarchy import GPUS, GROUP_GPUS, Hierarchy, gpu_limit
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.limits import Limit, Scope
 
-GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)")
 TYPED = re.compile(r"(?:^|,)gres/gpu:[^=,]+=(\d+)")
 OWNED = re.compile(r"^(account|user|qos)\.(.+)\.(GrpTRES)$")
 QUOTA = re.compile(r"^quota\.(.+)\.(gpus|guarantee)$")
@@ -25,22 +26,18 @@ QUOTA = re.compile(r"^quota\.(.+)\.(gpus|guarantee)$")
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """``keys`` of a policy; ``remarks`` on limits that they leave out. ``by_qos``: the queues are
-    QoS, whose limits together are then not counted again."""
+    """``keys`` of a policy; ``remarks`` on limits that they leave out; ``limits`` of accounts and
+    users that are no queues. ``by_qos``: the queues are QoS, whose limits together are then not
+    counted again."""
 
     keys: dict[str, object]
     remarks: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     @property
     def by_qos(self) -> bool:
         """Whether the QoS are the queues."""
         return self.keys.get("quota.by") == "qos"
-
-
-def gpu_limit(text: str) -> int | None:
-    """GPUs in a list of limits such as ``cpu=64,gres/gpu=8``; None: not limited."""
-    found = GPUS.search(text)
-    return int(found[1]) if found else None
 
 
 def quotas_of(settings: Mapping[str, str], jobs: Jobs, *, shares: bool = False) -> Quotas:
@@ -53,7 +50,7 @@ def quotas_of(settings: Mapping[str, str], jobs: Jobs, *, shares: bool = False) 
         keys = _by_qos(settings, jobs) or _stated(settings)
     if any(key.endswith(".maximum") for key in keys):
         remarks.append("limits of accounts or QoS are replayed as quotas of GPUs")
-    return Quotas(keys, tuple(remarks))
+    return Quotas(keys, tuple(remarks), tree.limits)
 
 
 def _by_qos(settings: Mapping[str, str], jobs: Jobs) -> dict[str, object]:
@@ -89,6 +86,27 @@ class _Tree:
             for account, user in pairs.tolist()
             if jobs.account.names[account] and jobs.user.names[user]
         ]
+        self._before = Hierarchy(settings).before_accounts(GROUP_GPUS)
+        self._spares = bool(set(self._before.qos) & set(jobs.qos.names)) or bool(
+            set(self._before.partitions) & {n.partition("|")[0] for n in jobs.partitions.names}
+        )
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Of accounts and users, where the QoS of some jobs goes before them."""
+        if not self._spares:
+            return ()
+        chains = {account: [account, *self._above(account)] for account in self._used}
+        found = []
+        for name in sorted({each for chain in chains.values() for each in chain}):
+            below = tuple(own for own, chain in chains.items() if name in chain[1:])
+            if (gpus := self._limit("account", name)) is not None:
+                found.append(Limit(Scope.ALL, max_gpus=gpus, account=name, below=below))
+        for name in self._users:
+            account, _, user = name.partition("/")
+            if (gpus := self._limit("user", name)) is not None:
+                found.append(Limit(Scope.ALL, max_gpus=gpus, account=account, user=user))
+        return tuple(self._before.spares(limit) for limit in found)
 
     def _above(self, account: str) -> list[str]:
         """Accounts above it, the nearest first, without the root unless it has a limit."""
@@ -105,6 +123,10 @@ class _Tree:
     def _limit(self, kind: str, name: str) -> int | None:
         return gpu_limit(self._settings.get(f"{kind}.{name}.GrpTRES", ""))
 
+    def _maximum(self, kind: str, name: str) -> int | None:
+        """Of the queue; the limit is none where it does not bind all of the queue's jobs."""
+        return None if self._spares else self._limit(kind, name)
+
     def _share(self, kind: str, name: str) -> int | None:
         text = self._settings.get(f"{kind}.{name}.Share", "")
         return int(text) if text.isdigit() else None
@@ -116,7 +138,7 @@ class _Tree:
             chain = [account, *self._above(account)]
             for name in chain:
                 keys |= self._own("account", name, shares=shares)
-            if shares or any(self._limit("account", name) is not None for name in chain[1:]):
+            if shares or any(self._maximum("account", name) is not None for name in chain[1:]):
                 keys |= {f"quota.queues.{one}.parent": above for one, above in pairwise(chain)}
         for user in self._users:
             keys |= self._own("user", user, shares=shares)
@@ -125,7 +147,7 @@ class _Tree:
         return {"quota.by": "account/user" if shares or self._deep(keys) else "account", **keys}
 
     def _own(self, kind: str, name: str, *, shares: bool) -> dict[str, object]:
-        values = {"maximum": self._limit(kind, name)}
+        values = {"maximum": self._maximum(kind, name)}
         if shares:
             values["weight"] = self._share(kind, name)
         return {f"quota.queues.{name}.{key}": value for key, value in values.items()
@@ -138,6 +160,13 @@ class _Tree:
         return named or bool(parents & set(self._used))
 
     def remarks(self) -> Iterator[str]:
+        if self.limits:
+            first = [f"QoS {name}" for name in self._before.qos]
+            first += [f"the QoS of partition {name}" for name in self._before.partitions]
+            yield (
+                f"{', '.join(first[:3])}: a limit of its own goes before those of accounts and "
+                "users; what its jobs hold is not counted against them in the replay"
+            )
         typed = sorted(
             key
             for key, value in self._settings.items()

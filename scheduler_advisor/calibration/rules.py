@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from scheduler_advisor.calibration.cluster_rules import with_rules
 from scheduler_advisor.calibration.enforced import enforced
-from scheduler_advisor.calibration.in_force import policy_of, with_rules
+from scheduler_advisor.calibration.in_force import policy_of
 from scheduler_advisor.calibration.quotas import quotas_of
 from scheduler_advisor.calibration.told_limits import told_limits
 from scheduler_advisor.caps import Caps
@@ -36,7 +37,7 @@ def rules_of(settings: Mapping[str, str], past: Past) -> Ruled:
     quotas = quotas_of(kept, past.jobs)
     quota = Policy().with_values(quotas.keys).quota if read is None else read.policy.quota
     cluster = with_rules(past.cluster, kept, queues_are_qos=quota.by == "qos")
-    cluster = replace(cluster, limits=(*cluster.limits, *told.limits))
+    cluster = replace(cluster, limits=(*cluster.limits, *quotas.limits, *told.limits))
     own = quotas.remarks if read is None else ()  # else they are the policy's own
     return Ruled(kept, cluster, quota, (*own, *gone, *told.remarks))
 

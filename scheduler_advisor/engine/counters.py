@@ -49,13 +49,18 @@ def asked(jobs: Jobs) -> Ints:
 
 def bound_by(jobs: Jobs, limit: Limit) -> NDArray[np.bool_]:
     """The jobs that a limit binds."""
+    first = [name.partition("|")[0] for name in jobs.partitions.names]
+    columns = (
+        (jobs.qos, jobs.qos.names, limit.qos, (), limit.but_qos),
+        (jobs.account, jobs.account.names, limit.account, limit.below, ()),
+        (jobs.user, jobs.user.names, limit.user, (), ()),
+        (jobs.partitions, first, limit.partition, (), limit.but_partitions),
+    )
     bound = np.ones(len(jobs), bool)
-    for column, wanted in ((jobs.qos, limit.qos), (jobs.account, limit.account)):
-        if wanted is not None:
-            bound &= np.array([name == wanted for name in column.names], bool)[column.codes]
-    if limit.partition is not None:
-        names = [name.partition("|")[0] == limit.partition for name in jobs.partitions.names]
-        bound &= np.array(names, bool)[jobs.partitions.codes]
+    for column, names, wanted, others, but in columns:
+        if wanted is not None or but:
+            own = [(wanted in (None, name) or name in others) and name not in but for name in names]
+            bound &= np.array(own, bool)[column.codes]
     return bound
 
 

@@ -37,8 +37,9 @@ class Scope(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Limit:
     """An association's or a QoS's limit: at most so many GPUs or running jobs at once, per user,
-    per account or together. It binds the jobs whose qos, account and (first) partition equal those
-    given here."""
+    per account or together. It binds the jobs whose qos, account, user and (first) partition equal
+    those given here; `below`: accounts that it binds as well. Jobs of `but_qos`, and jobs in
+    `but_partitions`, have a limit that goes before it, and are neither bound nor counted."""
 
     scope: Scope
     max_gpus: int | None = None
@@ -46,6 +47,10 @@ class Limit:
     qos: str | None = None
     account: str | None = None
     partition: str | None = None
+    user: str | None = None
+    below: tuple[str, ...] = ()
+    but_qos: tuple[str, ...] = ()
+    but_partitions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

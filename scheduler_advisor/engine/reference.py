@@ -107,8 +107,11 @@ class World:
         first = self.jobs.partitions[job.index].partition("|")[0]
         return (
             limit.qos in (None, qos)
-            and limit.account in (None, account)
+            and (limit.account in (None, account) or account in limit.below)
+            and limit.user in (None, self.jobs.user[job.index])
             and limit.partition in (None, first)
+            and qos not in limit.but_qos
+            and first not in limit.but_partitions
         )
 
     def _together(self, limit: Limit, one: Job, other: Job) -> bool:

@@ -21,7 +21,11 @@ def _load(name, folder=Path(__file__).parent):
     return module
 
 
-configuration, users_module, lab_module = _load("configuration"), _load("users"), _load("lab")
+configuration_module, users_module, lab_module = (
+    _load("configuration"),
+    _load("users"),
+    _load("lab"),
+)
 compressed_module = _load("compressed")
 outline_module = _load("outline", Path(__file__).parents[1])
 
@@ -29,13 +33,13 @@ outline_module = _load("outline", Path(__file__).parents[1])
 @pytest.fixture(scope="session")
 def make_slurm_lab(system):
     """Start a Slurm with changed lines of slurm.conf: ``make_slurm_lab(DefMemPerCPU=None)``."""
-    system.require(*configuration.PACKAGES)
-    users = users_module.LabUsers(*configuration.ACCOUNTS.values())
+    system.require(*configuration_module.PACKAGES)
+    users = users_module.LabUsers(*configuration_module.ACCOUNTS.values())
     users.add()
     started = []
 
     def make(**settings):
-        lab = lab_module.SlurmLab(configuration, **settings)
+        lab = lab_module.SlurmLab(configuration_module, **settings)
         started.append(lab)
         lab.start()
         return lab
@@ -46,6 +50,12 @@ def make_slurm_lab(system):
         for lab in reversed(started):
             lab.stop()
         users.remove()
+
+
+@pytest.fixture(scope="session")
+def configuration():
+    """What a lab is: its ``ACCOUNTS`` with their users, its ``NODES``, ``CLUSTER``."""
+    return configuration_module
 
 
 @pytest.fixture(scope="session")

@@ -137,6 +137,48 @@ def test_a_resumed_node_is_no_longer_drained(live, store, slurm_lab, workload):
     assert store.rows(open_state) == []
 
 
+def test_limits_of_accounts_users_and_qos_are_read_as_they_are_set(
+    live, store, slurm_lab, workload, configuration
+):
+    user = configuration.ACCOUNTS["nlp"]
+    done = [
+        ("modify", "account", "nlp", "set", "GrpTRES=gres/gpu=4", "GrpJobs=9"),
+        ("modify", "user", user, "where", "account=nlp", "set", "GrpTRES=gres/gpu=3", "MaxJobs=7"),
+        ("modify", "account", "vision", "set", "fairshare=5"),
+        ("add", "account", "deep", "parent=vision"), ("add", "qos", "burst"),
+        ("modify", "qos", "burst", "set", "GrpTRES=gres/gpu=10", "MaxTRESPU=gres/gpu=9",
+         "Flags=OverPartQOS"),
+    ]  # fmt: skip
+    undone = [
+        ("modify", "account", "nlp", "set", "GrpTRES=gres/gpu=-1", "GrpJobs=-1"),
+        ("modify", "user", user, "where", "account=nlp", "set", "GrpTRES=gres/gpu=-1",
+         "MaxJobs=-1"),
+        ("modify", "account", "vision", "set", "fairshare=1"), ("delete", "account", "deep"),
+        ("delete", "qos", "burst"),
+    ]  # fmt: skip
+    try:
+        for command in done:
+            slurm_lab.run("sacctmgr", "-i", *command)
+        live(hour())
+    finally:
+        for command in undone:
+            slurm_lab.run("sacctmgr", "-i", *command)
+    limits = "SELECT key, value FROM scheduler_setting WHERE valid_to IS NULL AND ({}) ORDER BY key"
+    owners = limits.format("regexp_matches(key, '^(account|user|qos[.]burst)[.]')")
+    assert {row["key"]: row["value"] for row in store.rows(owners)} == {
+        "account.nlp.GrpJobs": "9", "account.nlp.GrpTRES": "gres/gpu=4",
+        "account.nlp.Parent": "root", f"user.nlp/{user}.GrpTRES": "gres/gpu=3",
+        f"user.nlp/{user}.MaxJobs": "7", "account.vision.Parent": "root",
+        "account.vision.Share": "5", "account.deep.Parent": "vision",
+        "qos.burst.GrpTRES": "gres/gpu=10", "qos.burst.MaxTRESPU": "gres/gpu=9",
+        "qos.burst.Flags": "OverPartQOS", "qos.burst.Priority": "0",
+        "qos.burst.GraceTime": "00:00:00", "qos.burst.PreemptMode": "cluster",
+    }  # fmt: skip
+    live()
+    left = store.rows(limits.format("key LIKE '%GrpTRES' OR key LIKE 'qos.burst.%'"))
+    assert left == []
+
+
 def test_a_slurm_that_does_not_account_for_gpus_is_refused(make_slurm_lab, store, monkeypatch):
     lab = make_slurm_lab(AccountingStorageTRES="fs/disk")
     monkeypatch.setenv("SLURM_CONF", lab.environment["SLURM_CONF"])

@@ -202,8 +202,11 @@ class Queues:
         first = self._jobs.partitions[job].partition("|")[0]
         return (
             limit.qos in (None, qos)
-            and limit.account in (None, account)
+            and (limit.account in (None, account) or account in limit.below)
+            and limit.user in (None, self._jobs.user[job])
             and limit.partition in (None, first)
+            and qos not in limit.but_qos
+            and first not in limit.but_partitions
         )
 
     def _together(self, limit: Limit, one: int, other: int) -> bool:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from scheduler_advisor.calibration.calibrate import calibrate
+from scheduler_advisor.calibration.cluster_rules import with_rules
 from scheduler_advisor.calibration.compare import compare, rank_correlation
 from scheduler_advisor.calibration.grade import Grade, Ungraded
-from scheduler_advisor.calibration.in_force import policy_of, stored_settings, with_rules
+from scheduler_advisor.calibration.in_force import policy_of, stored_settings
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.limits import Limit, Partition, Scope
 from scheduler_advisor.engine.policy import Policy

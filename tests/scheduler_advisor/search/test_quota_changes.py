@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from scheduler_advisor.calibration.calibrate import calibrate
-from scheduler_advisor.calibration.in_force import policy_of, with_rules
+from scheduler_advisor.calibration.cluster_rules import with_rules
+from scheduler_advisor.calibration.in_force import policy_of
 from scheduler_advisor.calibration.rules import caps_of
 from scheduler_advisor.diagnosis.aims import aims
 from scheduler_advisor.diagnosis.diagnose import diagnose
