@@ -71,6 +71,8 @@ class Work:
 
         Read them to the end: a result that is left unfinished blocks the next append.
         """
+        # Made as they are taken: what the engine made long before has left the processor's cache.
+        self._cursor.execute("SET streaming_buffer_size = '1MiB'")
         relation = self._cursor.sql(sql, params=[to_utc_naive(p) for p in params])
         yield from relation.to_arrow_reader(size)
 

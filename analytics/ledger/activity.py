@@ -126,17 +126,17 @@ def _span(source: Source) -> tuple[int, int]:
     return source.since - 2 * reach - 1, source.until + reach
 
 
-def _batches(source: Source, ordered: bool) -> Iterator[d.Batch]:
-    since, until = _span(source)
-    params = [source.cluster, from_us(since), from_us(until)]
+def _batches(source: Source, span: tuple[int, int], ordered: bool) -> Iterator[d.Batch]:
+    params = [source.cluster, from_us(span[0]), from_us(span[1])]
     how = reading(source.work)
     for rows in source.work.batches(how.sql + (_SORTED if ordered else ""), params, BATCH):
-        yield _silenced(how.batch(rows), source.broken)
+        batch = how.batch(rows)
+        yield _silenced(batch, source.broken) if source.broken else batch
 
 
 def _silenced(batch: d.Batch, broken: list[tuple[int, Breakage]]) -> d.Batch:
     """Without what a GPU says of itself while it is broken, or says afterwards of that time."""
-    util, since = batch.util, batch.since
+    util, since = batch.util, batch.since[: batch.ts.shape[0]]
     for unit, b in broken:
         mine = (batch.unit == unit) & (batch.ts > b.t0)
         if mine.any():
@@ -156,8 +156,8 @@ def _read(source: Source, spans: Array, seen: Seen, *, ordered: bool) -> tuple[A
     at[d.M_SINCE], at[d.M_LAST_TS] = source.since, source.until + _LAST_US
     found: list[Array] = []
     spare: list[Array] = []
-    backward = False
-    for batch in _batches(source, ordered):
+    backward, span = False, _span(source)
+    for batch in _batches(source, span, ordered):
         at[d.M_NEXT] = 0
         while not backward:
             stopped = m.measure(batch, tables, at)
@@ -174,7 +174,7 @@ def _read(source: Source, spans: Array, seen: Seen, *, ordered: bool) -> tuple[A
                 backward = True  # the rest is read to its end, for nothing
     if backward:
         return None
-    seen.since = _span(source)[0]
+    seen.since = span[0]
     seen.by_hour, seen.loose = tables.hours, bool(at[d.M_LOOSE] or source.broken)
     devices = tables.devices[: at[d.M_DEVICES]]
     rows = np.concatenate([*found, tables.out[: at[d.M_OUT]], _last(devices, spans)])

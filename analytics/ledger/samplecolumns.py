@@ -6,7 +6,7 @@ statistics; leaving it out saves a twentieth of a day's build each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,18 +58,16 @@ class Reading:
 
     sql: str
     constants: dict[str, Array]
+    """Longer than any batch is."""
+    _same: list[Array | None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._same = [self.constants.get(name) for name in d.Batch._fields]
 
     def batch(self, rows: pa.RecordBatch) -> d.Batch:
         """Rows of the query as the columns of `kernel.lookup.Batch`."""
-        size = rows.num_rows
-        return d.Batch(
-            *(
-                self.constants[name][:size]
-                if name in self.constants
-                else _column(rows.column(name))
-                for name in d.Batch._fields
-            )
-        )
+        read = iter(rows.columns)
+        return d.Batch(*[_column(next(read)) if same is None else same for same in self._same])
 
 
 def reading(work: Work) -> Reading:
@@ -87,7 +85,7 @@ def reading(work: Work) -> Reading:
     picked |= {name: _sql(name) for name in _MAYBE if fixed[name] is None}
     if "link" not in fixed:
         picked["link"] = _LINK
-    selected = ", ".join(f"{sql} AS {name}" for name, sql in picked.items())
+    selected = ", ".join(f"{picked[name]} AS {name}" for name in d.Batch._fields if name in picked)
     constants = {name: _same(name, value) for name, value in fixed.items() if value is not None}
     constants["since"] = _same("since", int(d.FIRST))
     return Reading(f"SELECT {selected}{_WHERE}", constants)

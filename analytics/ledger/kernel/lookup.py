@@ -19,12 +19,14 @@ NODE: Any = np.int64(0x52DCE729DA3ED7B5)
 # not known).
 S_KEY, S_T0, S_T1, S_PART, S_POWER, S_NAMED = range(6)
 # Columns of `devices`: who it is, what it said last, the span it is in, and what it measured of it;
-# of memory while no run is named: last sample, slot, time in it and its peak (ppm).
+# of memory while no run is named: last sample, slot, time in it and its peak (ppm); VAIN = until
+# then nobody holds what names no run. What each sample touches comes first; a row is three lines of
+# the processor's cache.
 (
-    V_NODE, V_UNIT, V_IDX, V_NEXT, V_BEFORE, V_RUN, V_LINK, V_NAMED, V_SPAN, V_T0, V_T1, V_POWER,
-    V_TIME, V_ACTIVE, V_HANG, V_PEAK, V_PROCESSES, V_LONE, V_SLOT, V_SPARE, V_FULLEST,
-) = range(21)  # fmt: skip
-DEVICE_COLUMNS = 21
+    V_NODE, V_UNIT, V_BEFORE, V_RUN, V_SPAN, V_T0, V_T1, V_TIME, V_ACTIVE, V_PEAK, V_PROCESSES,
+    V_POWER, V_HANG, V_LINK, V_IDX, V_NEXT, V_NAMED, V_LONE, V_SLOT, V_SPARE, V_FULLEST, V_VAIN,
+) = range(22)  # fmt: skip
+DEVICE_COLUMNS = 24
 # Places of `at`: next sample, devices known, device of the last sample, rows in `out`, whether
 # samples are in order of device and time; the hash of no run, begin of the hours that samples are
 # counted for, the last instant that counts, whether a GPU is in use that names no run, and rows in
@@ -91,8 +93,8 @@ def index_spans(spans: Array, index: Array) -> None:
 
 
 @leaf
-def _find(spans: Array, index: Array, key: int, a: int, ts: int) -> int:
-    """The first span of ``key`` that ends after ``a`` and begins before ``ts``, or -1."""
+def _from(spans: Array, index: Array, key: int, a: int) -> int:
+    """The first span of ``key`` that ends after ``a``, or -1."""
     keys, t1, n = spans[:, S_KEY], spans[:, S_T1], spans.shape[0]
     if n == 0:
         return -1
@@ -112,9 +114,7 @@ def _find(spans: Array, index: Array, key: int, a: int, ts: int) -> int:
             lo = mid + 1
         else:
             hi = mid
-    if lo < n and keys[lo] == key and spans[lo, S_T0] < ts:
-        return int(lo)
-    return -1
+    return int(lo) if lo < n and keys[lo] == key else -1
 
 
 @leaf
@@ -135,8 +135,9 @@ def enter(devices: Array, count: int, table: Array) -> None:
 
 @leaf
 def _is(devices: Array, d: int, node: int, unit: int, idx: int) -> bool:
-    known = devices[d, V_NODE] == node and devices[d, V_UNIT] == unit
-    return bool(known and (unit != 0 or devices[d, V_IDX] == idx))
+    place: Any = np.uint64(d)  # unsigned: not counted from the end
+    known = devices[place, V_NODE] == node and devices[place, V_UNIT] == unit
+    return bool(known and (unit != 0 or devices[place, V_IDX] == idx))
 
 
 @leaf
@@ -146,9 +147,14 @@ def device_of(batch: Batch, i: int, devices: Array, table: Array, at: Array) -> 
     Devices mostly come round in the same order.
     """
     node, unit, idx = batch.node[i], batch.unit[i], batch.idx[i]
-    last = at[M_LAST]
+    last, known = at[M_LAST], at[M_DEVICES]
+    # The one that first came after it, guessed without waiting for memory, or came after it lately.
+    d = last + 1
+    if d < known and _is(devices, d, node, unit, idx):
+        at[M_LAST] = d
+        return int(d)
     d = devices[last, V_NEXT]
-    if at[M_DEVICES] > 0 and _is(devices, d, node, unit, idx):
+    if known > 0 and _is(devices, d, node, unit, idx):
         at[M_LAST] = d
         return int(d)
     mask = table.shape[0] - 1
@@ -166,6 +172,7 @@ def device_of(batch: Batch, i: int, devices: Array, table: Array, at: Array) -> 
         devices[d, V_NODE], devices[d, V_UNIT], devices[d, V_IDX] = node, unit, idx
         devices[d, V_BEFORE], devices[d, V_LINK], devices[d, V_SPAN] = FIRST, -1, -1
         devices[d, V_NAMED], devices[d, V_LONE], devices[d, V_SLOT] = -1, 0, -1
+        devices[d, V_VAIN] = FIRST
         at[M_DEVICES] += 1
     devices[last, V_NEXT] = d
     at[M_LAST] = d
@@ -176,8 +183,11 @@ def device_of(batch: Batch, i: int, devices: Array, table: Array, at: Array) -> 
 def first_span(
     batch: Batch, i: int, a: int, d: int, devices: Array, spans: Array, index: Array, no_run: int
 ) -> int:
-    """Whom the sample speaks for: who holds its GPU by name, its run, or the node's sole run."""
+    """Whom the sample speaks for: who holds its GPU by name, its run, or the node's sole run; -1 =
+    nobody."""
     unit, run, ts = batch.unit[i], batch.run[i], batch.ts[i]
+    if run == no_run and ts <= devices[d, V_VAIN]:
+        return -1
     if devices[d, V_NAMED] < 0:
         held = (
             unit != 0
@@ -185,10 +195,19 @@ def first_span(
             and index[_spot(index, spans[:, S_KEY], unit ^ GPU)] > 0
         )
         devices[d, V_NAMED] = 1 if held else 0
+    vain = NEVER
     if devices[d, V_NAMED]:
-        found = _find(spans, index, unit ^ GPU, a, ts)
+        found = _from(spans, index, unit ^ GPU, a)
         if found >= 0:
-            return found
-    if run != no_run:
-        return _find(spans, index, pair(batch.node[i], run) ^ RUN, a, ts)
-    return _find(spans, index, batch.node[i] ^ NODE, a, ts)
+            if spans[found, S_T0] < ts:
+                return int(found)
+            vain = spans[found, S_T0]
+    key = batch.node[i] ^ NODE if run == no_run else pair(batch.node[i], run) ^ RUN
+    found = _from(spans, index, key, a)
+    if found >= 0:
+        if spans[found, S_T0] < ts:
+            return int(found)
+        vain = min(vain, spans[found, S_T0])
+    if run == no_run:
+        devices[d, V_VAIN] = vain
+    return -1

@@ -6,7 +6,7 @@ outlives the batch.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,18 +36,14 @@ from analytics.ledger.kernel.lookup import (
     S_T1,
     V_ACTIVE,
     V_BEFORE,
-    V_FULLEST,
     V_HANG,
     V_LINK,
-    V_LONE,
     V_NAMED,
     V_PEAK,
     V_POWER,
     V_PROCESSES,
     V_RUN,
-    V_SLOT,
     V_SPAN,
-    V_SPARE,
     V_T0,
     V_T1,
     V_TIME,
@@ -55,7 +51,8 @@ from analytics.ledger.kernel.lookup import (
     device_of,
     first_span,
 )
-from analytics.ledger.kernel.state import NO_JOB, Array
+from analytics.ledger.kernel.spare import keep_spare
+from analytics.ledger.kernel.state import NO_JOB, ZERO, Array
 
 HOUR_US = 3_600_000_000
 
@@ -167,93 +164,72 @@ def _traffic(batch: Batch, i: int, d: int, devices: Array) -> int:
 
 
 @leaf
-def _hand_spare(devices: Array, d: int, spare: Array, at: Array) -> None:
-    n = at[M_SPARE]
-    spare[n, 0], spare[n, 1] = d, devices[d, V_SLOT]
-    spare[n, 2], spare[n, 3] = devices[d, V_SPARE], devices[d, V_FULLEST]
-    at[M_SPARE] = n + 1
+def _count(hours: Array, ended: int, began: int, samples: int) -> None:
+    """So many samples bear on the hour that they end in and on the one that they reach back to."""
+    if 0 <= ended < hours.shape[0]:
+        hours[ended] += samples
+    if began != ended and 0 <= began < hours.shape[0]:
+        hours[began] += samples
 
 
 @leaf
-def _spare(batch: Batch, i: int, d: int, reach: int, tables: Tables, at: Array) -> None:
-    """Memory of a device whose sample names no run, over the time since its last such sample."""
-    devices, bounds, ts = tables.devices, tables.bounds, batch.ts[i]
-    a = max(devices[d, V_LONE], ts - reach)
-    devices[d, V_LONE] = ts
-    ppm = np.int64(np.rint(1e6 * batch.used[i] / batch.total[i]))
-    slot = devices[d, V_SLOT]
-    if slot >= 0 and bounds[slot] <= a and ts <= bounds[slot + 1]:
-        devices[d, V_SPARE] += ts - a
-        devices[d, V_FULLEST] = max(devices[d, V_FULLEST], ppm)
-        return
-    a, end = max(a, bounds[0]), min(ts, bounds[-1])
-    if a >= end:
-        return
-    slot = max(slot, np.int64(0))
-    if bounds[slot] > a:
-        slot = np.int64(0)
-    while bounds[slot + 1] <= a:
-        slot += 1
-    while a < end:
-        if slot != devices[d, V_SLOT]:
-            if devices[d, V_SLOT] >= 0:
-                _hand_spare(devices, d, tables.spare, at)
-            devices[d, V_SLOT], devices[d, V_SPARE], devices[d, V_FULLEST] = slot, 0, 0
-        until = min(end, bounds[slot + 1])
-        devices[d, V_SPARE] += until - a
-        devices[d, V_FULLEST] = max(devices[d, V_FULLEST], ppm)
-        a, slot = until, slot + 1
+def _is_full(tables: Tables, at: Array) -> bool:
+    """Whether one sample more could want more rows than there is room for."""
+    out, spare = tables.out.shape[0] - at[M_OUT], tables.spare.shape[0] - at[M_SPARE]
+    return bool(out <= tables.spans.shape[0] or spare <= tables.bounds.shape[0])
 
 
 @driver
 def measure(batch: Batch, tables: Tables, at: Array) -> int:
     """Read on from ``at[M_NEXT]``; why it stopped: DONE, BACKWARD (a device's time did not rise),
     CROWDED (no room for another device) or FULL (no room in ``out`` or ``spare``)."""
-    devices, spans, hours = tables.devices, tables.spans, tables.hours
-    no_run, ticked, began, ends, begins = at[M_NO_RUN], NEVER, NEVER, NO_JOB, NO_JOB
-    while at[M_NEXT] < batch.ts.shape[0]:
-        i = at[M_NEXT]
-        if tables.out.shape[0] - at[M_OUT] <= spans.shape[0]:
-            return FULL
-        if tables.spare.shape[0] - at[M_SPARE] <= tables.bounds.shape[0]:
-            return FULL
-        d = device_of(batch, i, devices, tables.table, at)
+    devices, spans = tables.devices, tables.spans
+    ticked, began, ends, begins, ticks = NEVER, NEVER, NO_JOB, NO_JOB, ZERO
+    no_run, loose, full, why = at[M_NO_RUN], at[M_LOOSE], _is_full(tables, at), DONE
+    for n in range(at[M_NEXT], batch.ts.shape[0]):
+        # Unsigned: no place is counted from the end.
+        i: Any = np.uint64(n)
+        d = ZERO - 1 if full else device_of(batch, i, devices, tables.table, at)
         if d < 0:
-            return CROWDED
-        ts, before = batch.ts[i], devices[d, V_BEFORE]
-        at[M_NEXT] = i + 1
+            why, at[M_NEXT] = FULL if full else CROWDED, n
+            break
+        v: Any = np.uint64(d)
+        ts, run, util = batch.ts[i], batch.run[i], batch.util[i]
+        before = devices[v, V_BEFORE]
         reach = 2 * np.int64(batch.step_s[i] * 1e6 + 0.5)
         if ts != ticked or ts - reach != began:
-            ticked, began = ts, ts - reach
+            _count(tables.hours, ends, begins, ticks)
+            ticked, began, ticks = ts, ts - reach, ZERO
             ends = (ts - 1 - at[M_SINCE]) // HOUR_US if ts <= at[M_LAST_TS] else NO_JOB
             begins = (began - at[M_SINCE]) // HOUR_US if ts <= at[M_LAST_TS] else NO_JOB
-        if 0 <= ends < hours.shape[0]:
-            hours[ends] += 1
-        if begins != ends and 0 <= begins < hours.shape[0]:
-            hours[begins] += 1
-        alone = batch.run[i] == no_run
-        if alone and (batch.util[i] > 0 or batch.processes[i] > 0):
-            at[M_LOOSE] = 1
+        ticks += 1
+        if run == no_run and (util > 0 or batch.processes[i] > 0):
+            loose = 1
         if ts <= before:
             if not at[M_SORTED]:
-                return BACKWARD
+                why = BACKWARD
+                break
             continue  # a double
-        devices[d, V_BEFORE] = ts
-        if alone and 0 <= batch.used[i] <= batch.total[i] and batch.total[i] > 0:
-            _spare(batch, i, d, int(reach), tables, at)
-        traffic = _traffic(batch, i, d, devices)
-        if not 0 <= batch.util[i] <= 1:
+        devices[v, V_BEFORE] = ts
+        if run == no_run and 0 <= batch.used[i] <= batch.total[i] and batch.total[i] > 0:
+            keep_spare(batch, i, v, int(reach), (devices, tables.bounds, tables.spare), at)
+            full = _is_full(tables, at)
+        traffic = _traffic(batch, i, v, devices)
+        if not 0 <= util <= 1:
             continue
         a = max(before, ts - reach, batch.since[i])
-        known = devices[d, V_SPAN] >= 0 and batch.run[i] == devices[d, V_RUN]
-        if known and devices[d, V_T0] <= a and ts <= devices[d, V_T1]:
-            _speak(batch, i, d, ts - a, (traffic, before), devices, tables.floors)
+        known = devices[v, V_SPAN] >= 0 and run == devices[v, V_RUN]
+        if known and devices[v, V_T0] <= a and ts <= devices[v, V_T1]:
+            _speak(batch, i, v, ts - a, (traffic, before), devices, tables.floors)
             continue
-        s = first_span(batch, i, a, d, devices, spans, tables.index, no_run)
+        s = first_span(batch, i, a, v, devices, spans, tables.index, no_run)
         if s >= 0:
-            devices[d, V_RUN] = batch.run[i]
-            _spread(batch, i, d, (s, a, traffic, before), tables, at)
-    return DONE
+            devices[v, V_RUN] = run
+            _spread(batch, i, v, (s, a, traffic, before), tables, at)
+            full = _is_full(tables, at)
+    _count(tables.hours, ends, begins, ticks)
+    at[M_LOOSE] = loose
+    return why
 
 
 @driver
