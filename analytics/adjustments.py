@@ -193,12 +193,14 @@ def adjustments(
     team: str | None = None,
 ) -> list[Adjustment]:
     """All of them by month and id; of one month, of one team."""
+    asked = {"month": None if month is None else month.first, "team": team}
+    wanted = {column: value for column, value in asked.items() if value is not None}
+    where = " AND ".join(["true", *(f"{column} = ?" for column in wanted)])
     rows = work.rows(
-        f"SELECT {_COLUMNS} FROM adjustment WHERE ($1 IS NULL OR month = $1) "  # noqa: S608 - our own names
-        "AND ($2 IS NULL OR team = $2) ORDER BY month, adjustment_id",
-        [None if month is None else month.first, team],
+        f"SELECT {_COLUMNS} FROM adjustment WHERE {where}",  # noqa: S608 - our own names
+        list(wanted.values()),
     )
-    return [_from_row(row) for row in rows]
+    return [_from_row(row) for row in sorted(rows, key=lambda r: (r["month"], r["adjustment_id"]))]
 
 
 def _from_row(row: dict[str, Any]) -> Adjustment:

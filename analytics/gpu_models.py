@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from functools import cache
 from importlib import resources
 from io import StringIO
 
@@ -17,6 +18,7 @@ def normalised(raw: str) -> str:
     return _NOISE.sub("", raw.strip().lower()).replace("_", "-").strip(" -")
 
 
+@cache
 def shipped_aliases() -> dict[str, str]:
     """Normalised raw name -> model of the shipped price list; a blank model is known and
     unpriced."""
@@ -35,8 +37,9 @@ class ModelNames:
 
     @classmethod
     def load(cls, work: Work) -> ModelNames:
-        rows = work.rows("SELECT raw_name, gpu_model FROM gpu_model_alias ORDER BY ALL")
-        return cls({row["raw_name"]: row["gpu_model"] for row in rows}, shipped_aliases())
+        rows = work.rows("SELECT raw_name, gpu_model FROM gpu_model_alias")
+        site = dict(sorted((row["raw_name"], row["gpu_model"]) for row in rows))
+        return cls(site, shipped_aliases())
 
     def candidates(self, raw: str) -> list[str]:
         """Normalised price-book models for ``raw``, without doubles, best first."""

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from analytics.errors import OrgMapError
@@ -25,6 +26,7 @@ WHOLE_PPM = 1_000_000
 UNMAPPED = "unmapped"
 
 
+@lru_cache(maxsize=1 << 16)
 def folded(name: str) -> str:
     """A name for joining: Unicode NFC, case-folded, without outer blanks."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name.strip()).casefold())
@@ -222,10 +224,17 @@ def _labels(holder: dict[str, Any]) -> list[tuple[str, str | None]]:
     return [(LABEL + key, value) for key, _, value in pairs]
 
 
+_COLUMNS = {"project": "project", "account": "account", "user": "user_name", "partition": "queue"}
+"""Where a holder has what a kind of key names."""
+
+
 class OrgMap:
     """The map at any instant."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
+        kinds = {row["key_kind"] for row in rows}
+        self._kinds = [kind for kind in KEY_KINDS if kind in kinds]
+        self._labels = any(kind.startswith(LABEL) for kind in kinds)
         self._rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             self._rows[row["key_kind"], row["key_value"]].append(row)
@@ -235,7 +244,13 @@ class OrgMap:
 
     @classmethod
     def load(cls, work: Work) -> OrgMap:
-        return cls(mapping_rows(work))
+        return cls(work.rows("SELECT * FROM org_map"))
+
+    def looked_at(self, holder: dict[str, Any]) -> tuple[Any, ...]:
+        """What the map goes by of a holder: who is alike in this has the same owners."""
+        labels = holder.get("labels") if self._labels else None
+        named = [holder.get(_COLUMNS[kind]) for kind in self._kinds]
+        return (holder["cluster"], holder["project"], labels, *named)
 
     def owners(self, holder: dict[str, Any], at: datetime) -> list[Owner]:
         """Who owns a holder's time at ``at``; a holder without mapping is `unmapped`, whole.
@@ -243,14 +258,9 @@ class OrgMap:
         Labels come first, in the order of their keys, a value's own row before that of any value;
         then project, account, user and partition.
         """
-        names = {
-            "project": "project",
-            "account": "account",
-            "user": "user_name",
-            "partition": "queue",
-        }
         project = holder["project"] or UNMAPPED
-        keys = [*_labels(holder), *((kind, holder.get(names[kind])) for kind in KEY_KINDS)]
+        labels = _labels(holder) if self._labels else []
+        keys = [*labels, *((kind, holder.get(_COLUMNS[kind])) for kind in self._kinds)]
         for kind, value in keys:
             live = self._live((kind, folded(value)), holder["cluster"], at) if value else []
             if value and not live and kind.startswith(LABEL):
@@ -276,4 +286,7 @@ class OrgMap:
             and (row["valid_to"] is None or at < row["valid_to"])
         ]
         own = [row for row in live if row["cluster"] is not None]
-        return sorted(own or live, key=lambda row: (row["team"], str(row["project"])))
+        return sorted(
+            own or live,
+            key=lambda row: (row["team"], str(row["project"]), str(row["cost_center"])),
+        )

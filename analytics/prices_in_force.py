@@ -23,6 +23,14 @@ def alive_sql(closed_at: datetime | None) -> str:
     )
 
 
+def alive(row: dict[str, Any], closed_at: datetime | None) -> bool:
+    """The same of a row that was read."""
+    if closed_at is None:
+        return row["retired_at"] is None
+    loaded = row["loaded_at"] <= closed_at or row["source"].startswith(DEFAULT_SOURCE)
+    return loaded and (row["retired_at"] is None or row["retired_at"] > closed_at)
+
+
 def rank(row: dict[str, Any], purchase_type: str) -> tuple[object, ...]:
     """Which of several prices in force wins: the smallest rank.
 

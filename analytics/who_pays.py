@@ -146,7 +146,8 @@ class WhoPays:
     @classmethod
     def load(cls, work: Work) -> WhoPays:
         # The row that was put last decides where two say different things from one instant on.
-        return cls(work.rows("SELECT * FROM who_pays ORDER BY effective_from, rowid"))
+        rows = work.rows("SELECT *, rowid FROM who_pays")
+        return cls(sorted(rows, key=lambda row: (row["effective_from"], row["rowid"])))
 
     def at(self, at: datetime) -> Mapping[LedgerClass, Payer]:
         """Who is asked to pay for each class; where causers bear what is unallocated, they are."""

@@ -19,7 +19,7 @@ from analytics.errors import ReportError
 from analytics.ledger.byholder import add_up_by_holder
 from analytics.ledger.classes import LedgerClass, Overlay
 from analytics.org import Mapping, load_mappings
-from analytics.prices import Price, load_prices
+from analytics.prices import Price, load_prices, seed_shipped
 from analytics.reports import cost_report
 from analytics.window import EPOCH, Window
 from collector.errors import StoreLimitError
@@ -66,6 +66,7 @@ def fill(store: Store, nodes: int, days: int, holders: int) -> int:
             source="bench", effective_from=EPOCH,
         )  # fmt: skip
         load_prices(work, [price], at=T0, actor="bench")
+        seed_shipped(work)  # as every build of a ledger does
         price_key = work.value("SELECT max(price_key) FROM price WHERE source = 'bench'")
         for day in range(days):
             begin = T0 + timedelta(days=day)

@@ -17,6 +17,7 @@ _HOUR = Fraction(1, 3_600_000_000 * WHOLE_PPM)
 _PER_HOUR = Decimal(3_600_000_000 * WHOLE_PPM)
 _CLASSES = tuple(name.value for name in LedgerClass)
 _PLACES = Decimal("0.000000001")
+_NONE = Decimal(0).quantize(_PLACES)
 
 
 @dataclass(slots=True)
@@ -61,12 +62,14 @@ def figures(row: Sum, cost: Decimal) -> Row:
         "stranded_gpu_hours": hours(row.stranded),
         "unpriced_gpu_hours": hours(row.unpriced),
         "cost": cost if row.priced or not every else None,
-        "coverage_ratio": float(1 - Fraction(dark, every)) if every else None,
+        "coverage_ratio": (every - dark) / every if every else None,
     }
 
 
 def hours(amount: int) -> Decimal:
     """GPU-hours of micro-GPU-seconds x ppm, to nine decimals."""
+    if not amount:
+        return _NONE
     return (Decimal(amount) / _PER_HOUR).quantize(_PLACES)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from analytics.errors import ReportError
@@ -11,37 +11,45 @@ from analytics.window import Window
 
 # With the number of ISO 8601 before the name, so that they sort as they come.
 _WEEKDAYS = ("1 Mon", "2 Tue", "3 Wed", "4 Thu", "5 Fri", "6 Sat", "7 Sun")
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
-Labels = dict[str, list[object]]
+
+def _week(local: datetime) -> str:
+    year, week, _ = local.isocalendar()
+    return f"{year}-W{week:02d}"
 
 
-def hour_labels(window: Window, keys: Sequence[str]) -> Labels:
-    """Per hour of the window its label for each key: local time with its offset, ISO weeks.
+_LABELS: dict[str, Callable[[datetime], str]] = {
+    "hour": lambda local: local.isoformat(timespec="minutes").replace("+00:00", "Z"),
+    "day": lambda local: local.date().isoformat(),
+    "week": _week,
+    "month": lambda local: f"{local.year}-{local.month:02d}",
+    "hour_of_day": lambda local: f"{local.hour:02d}",
+    "weekday": lambda local: _WEEKDAYS[local.weekday()],
+    "day_of_month": lambda local: f"{local.day:02d}",
+}
+
+Moments = list[tuple[datetime, tuple[str, ...]]]
+
+
+def moments(window: Window, keys: Sequence[str], *, days: bool = False) -> Moments:
+    """Per hour of the window, or per UTC day, its label for each key: local time with its offset,
+    ISO weeks.
 
     Raises ReportError where local days do not begin at whole UTC hours.
     """
     zone = ZoneInfo(window.time_zone)
-    hour = window.since.replace(minute=0, second=0, microsecond=0)
-    labels: Labels = {"starts": [], **{f"label_{key}": [] for key in keys}}
-    while hour < window.until:
-        local = hour.astimezone(zone)
-        if (local.utcoffset() or timedelta()) % timedelta(hours=1) and set(keys) - {"hour"}:
+    at = window.since.replace(minute=0, second=0, microsecond=0)
+    labels = [_LABELS[key] for key in keys]
+    by_days = bool(set(keys) - {"hour"})
+    found: Moments = []
+    while at < window.until:
+        local = at.astimezone(zone)
+        if by_days and (local.utcoffset() or timedelta()) % _HOUR:
             raise ReportError(
                 f"days in {window.time_zone} do not begin at a whole UTC hour; the ledger is kept "
                 "by UTC hours: choose UTC or a zone with whole hours"
             )
-        year, week, _ = local.isocalendar()
-        names = {
-            "hour": local.isoformat(timespec="minutes").replace("+00:00", "Z"),
-            "day": local.date().isoformat(),
-            "week": f"{year}-W{week:02d}",
-            "month": f"{local.year}-{local.month:02d}",
-            "hour_of_day": f"{local.hour:02d}",
-            "weekday": _WEEKDAYS[local.weekday()],
-            "day_of_month": f"{local.day:02d}",
-        }
-        labels["starts"].append(hour)
-        for key in keys:
-            labels[f"label_{key}"].append(names[key])
-        hour += timedelta(hours=1)
-    return labels
+        found.append((at, tuple(label(local) for label in labels)))
+        at += _DAY if days else _HOUR
+    return found

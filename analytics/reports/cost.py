@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from analytics.adjustments import adjustments
 from analytics.errors import ReportError
-from analytics.ledger.build import clusters as known_clusters
-from analytics.ledger.settings import SettingHistory
 from analytics.money import shown, shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.adjusted import Adjusted, adjusted
 from analytics.reports.amounts import Sum, figures, hours, nine
-from analytics.reports.cells import Asked, Question, cause_cells, cells, epochs
+from analytics.reports.asked import Asked, Question
+from analytics.reports.cells import cause_cells, cells, epochs
 from analytics.reports.identity import Installed, installed
 from analytics.reports.keys import HOLDER_KEYS, checked
+from analytics.reports.known import Known
 from analytics.reports.posting import Books, fill
+from analytics.reports.price_book import Row as PriceRow
+from analytics.reports.price_book import book_version
 from analytics.reports.rates import Rates, one_currency
 from analytics.reports.report import Identity, Report, Row
 from analytics.reports.source import rows_of
@@ -48,19 +49,17 @@ def cost_report(
     """
     names = checked(by)
     with store.work() as work:
-        return _report(work, store, Question(window, names, cluster), currency, as_of)
+        return _report(work, Question(window, names, cluster), currency, as_of)
 
 
-def _report(
-    work: Work, store: Store, question: Question, currency: str | None, as_of: str
-) -> Report:
-    window = question.window
-    asked = asked_clusters(store, question.cluster)
+def _report(work: Work, question: Question, currency: str | None, as_of: str) -> Report:
+    window, known = question.window, Known(work)
+    asked = asked_clusters(work, question.cluster)
     org, pays, rates = OrgMap.load(work), WhoPays.load(work), Rates.load(work)
     if as_of == "now" and org.changes:
         question = replace(question, org_at=org.changes[-1])
     source = rows_of(work, window, asked, question.keys)
-    prices = price_rows(work, question, source.over(window.since, window.until).hours)
+    prices = known.book.used(work, question, source.over(window.since, window.until).hours)
     found = {row["currency"] for row in prices}
     unit = one_currency(found, currency)
     moves = org.changes if as_of == "was" else ()
@@ -68,20 +67,20 @@ def _report(
     if set(question.by) & set(HOLDER_KEYS):
         spread = any(pays.unallocated(since) is Unallocated.USE for since, _ in spans)
         question = replace(question, spread=spread)
-    asking = Asked(work, question, org)
+    asking = Asked(work, question, org, days=source.in_days(spans))
     books = Books(question, pays, rates, unit)
-    have = cells(asking, spans, source)
-    fill(books, have, cause_cells(asking, spans, source))
-    whole = installed(work, asked, window, spans)
+    have = cells(asking, spans, source, known.book)
+    fill(books, have, cause_cells(asking, spans, source, known.book))
+    whole = installed(work, asked, window, spans, known)
     own = [a for a in adjustments(work) if a.within(window)]
     beside = adjusted(own, window, question.cluster, unit, rates)
-    beside.remarks += _other_purchases(work, asked, window, prices)
+    beside.remarks += _other_purchases(known, asked, window, prices)
     return _finish(books, whole, book_version(prices), beside)
 
 
-def asked_clusters(store: Store, cluster: str | None) -> list[str]:
-    """All clusters, or the one named; ReportError where it does not exist."""
-    found = known_clusters(store)
+def asked_clusters(store: Store | Work, cluster: str | None) -> list[str]:
+    """All clusters with an inventory, or the one named; ReportError where it does not exist."""
+    found = sorted(row["cluster"] for row in store.rows("SELECT DISTINCT cluster FROM node"))
     if cluster is not None and cluster not in found:
         raise ReportError(f"no cluster {cluster!r} here: there is {', '.join(found) or 'none'}")
     return [cluster] if cluster is not None else found
@@ -131,35 +130,14 @@ def _remarks(total: Sum, seconds: Fraction) -> list[str]:
 
 
 def _other_purchases(
-    work: Work, clusters: Sequence[str], window: Window, prices: Sequence[dict[str, Any]]
+    known: Known, clusters: Sequence[str], window: Window, prices: Sequence[PriceRow]
 ) -> list[str]:
     """Prices of a purchase type that the clusters do not pay stood in for one that is missing."""
     days = (window.since, window.until - timedelta(microseconds=1))
-    known = [SettingHistory.load(work, name) for name in clusters]
-    paid = {settings.at(day).purchase_type for settings in known for day in days}
+    paid = {known.settings(name).at(day).purchase_type for name in clusters for day in days}
     other = sorted({(r["gpu_model"], r["purchase_type"]) for r in prices
                     if r["purchase_type"] not in paid})  # fmt: skip
     return [
         f"{model} is priced as {kind}: there is no price of {' or '.join(sorted(paid))}"
         for model, kind in other
     ]
-
-
-def price_rows(work: Work, question: Question, source: str) -> list[dict[str, Any]]:
-    """The price rows that the window's rows name."""
-    window = question.window
-    where = "since >= ? AND until <= ?"
-    if question.cluster is not None:
-        where += " AND pool_key IN (SELECT pool_key FROM ledger_pool WHERE cluster = ?)"
-    return work.rows(
-        "SELECT * EXCLUDE (price_key) FROM price WHERE price_key IN (SELECT DISTINCT price_key "  # noqa: S608 - our own names
-        f"FROM {source} WHERE {where}) ORDER BY price_id",
-        question.params(window.since, window.until),
-    )
-
-
-def book_version(prices: Sequence[dict[str, Any]]) -> str | None:
-    """A hash of price rows."""
-    if not prices:
-        return None
-    return hashlib.sha256("|".join(row["price_id"] for row in prices).encode()).hexdigest()[:12]

@@ -10,9 +10,10 @@ from fractions import Fraction
 
 from analytics.gpu_models import ModelNames, normalised
 from analytics.invoices import Invoice, InvoiceLine
-from analytics.reports.cells import Question, epochs
-from analytics.reports.cost import price_rows
+from analytics.reports.asked import Question
+from analytics.reports.cells import epochs
 from analytics.reports.identity import installed_by_model
+from analytics.reports.price_book import PriceBook
 from analytics.reports.rates import Rates
 from analytics.reports.report import Report
 from analytics.window import Window
@@ -163,7 +164,7 @@ def _kinds(work: Work, books: Books) -> dict[str, str]:
     """Model -> the kinds of price that the ledger used."""
     question = Question(books.window, (), None)
     found: dict[str, set[str]] = defaultdict(set)
-    for row in price_rows(work, question, "ledger_hour"):
+    for row in PriceBook.load(work).used(work, question, "ledger_hour"):
         for model in books.known:
             if normalised(row["gpu_model"]) in books.names.candidates(model):
                 found[model].add(row["kind"])

@@ -18,7 +18,8 @@ from analytics.errors import ReportError
 from analytics.labels import kept
 from analytics.money import shown_parts
 from analytics.org import WHOLE_PPM, OrgMap, label_keys
-from analytics.reports.cells import Question, epochs
+from analytics.reports.asked import Question
+from analytics.reports.cells import epochs
 from analytics.reports.cost import asked_clusters
 from analytics.reports.identity import installed
 from analytics.reports.report import Row

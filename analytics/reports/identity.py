@@ -15,9 +15,9 @@ from typing import Any
 from analytics.ledger.facts import inventory
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.pricing import PriceTimes
-from analytics.ledger.settings import SettingHistory
 from analytics.prices import KINDS
 from analytics.prices_in_force import in_force
+from analytics.reports.known import Known
 from analytics.reports.rates import Rates
 from analytics.window import Window, from_us, to_us
 from collector.store import Work
@@ -57,11 +57,15 @@ class Book:
 
 
 def installed(
-    work: Work, clusters: list[str], window: Window, spans: list[tuple[datetime, datetime]]
+    work: Work,
+    clusters: list[str],
+    window: Window,
+    spans: list[tuple[datetime, datetime]],
+    known: Known | None = None,
 ) -> Installed:
     """What the clusters have over the window, priced; independent of what the ledger posted."""
     total = Installed()
-    for part in installed_by_model(work, clusters, window, spans).values():
+    for part in installed_by_model(work, clusters, window, spans, known=known).values():
         total.gpu_us += part.gpu_us
         total.unpriced_us += part.unpriced_us
         for key, amount in part.cost.items():
@@ -75,20 +79,22 @@ def installed_by_model(
     window: Window,
     spans: list[tuple[datetime, datetime]],
     kinds: Collection[str] = KINDS,
+    *,
+    known: Known | None = None,
 ) -> dict[tuple[str, str], Installed]:
     """The same by cluster and GPU model, at prices of ``kinds`` alone."""
     found: dict[tuple[str, str], Installed] = defaultdict(Installed)
     edges = {to_us(t) for span in spans for t in span}
     for cluster in clusters:
         fleet = Fleet.of(inventory(work, cluster, window.since_us, window.until_us))
-        for book in books(work, cluster, window):
-            known: dict[str, tuple[list[dict[str, Any]], list[int]]] = {}
+        for book in books(work, cluster, window, known or Known(work)):
+            models: dict[str, tuple[list[dict[str, Any]], list[int]]] = {}
             for pool, timeline in enumerate(fleet.installed):
                 model = fleet.pools[pool][1]
-                if model not in known:
+                if model not in models:
                     found_rows = [r for r in book.prices.rows_of(model) if r["kind"] in kinds]
-                    known[model] = (found_rows, sorted(edges | book.prices.changes([model])))
-                rows, cuts = known[model]
+                    models[model] = (found_rows, sorted(edges | book.prices.changes([model])))
+                rows, cuts = models[model]
                 for t0, t1, gpus in clip(timeline, book.since, book.until):
                     inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
                     for a, b in itertools.pairwise(inside):
@@ -96,18 +102,17 @@ def installed_by_model(
     return found
 
 
-def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
+def books(work: Work, cluster: str, window: Window, known: Known) -> Iterator[Book]:
     """The window in as few pieces as there are price books and purchase types in force."""
     closed = {
         row["day"]: row["closed_at"]
         for row in work.rows(
-            "SELECT day, max(closed_at) AS closed_at FROM closed_day WHERE cluster = ? "
-            "AND reopened_at IS NULL GROUP BY day",
+            "SELECT day, closed_at FROM closed_day WHERE cluster = ? AND reopened_at IS NULL",
             [cluster],
         )
     }
     versions = _versions(work, cluster) if closed else []
-    settings = SettingHistory.load(work, cluster)
+    settings = known.settings(cluster)
     changes = settings.changes()
     purchases: dict[int, str] = {}
     pieces: list[tuple[datetime, datetime, tuple[str, int | None], datetime | None]] = []
@@ -126,7 +131,7 @@ def books(work: Work, cluster: str, window: Window) -> Iterator[Book]:
             pieces.append((since, until, regime, at))
         day += _DAY
     for since, until, (purchase, _), at in pieces:
-        prices = PriceTimes.load(work, cluster, purchase, at)
+        prices = known.prices(cluster, purchase, at)
         yield Book(to_us(since), to_us(until), purchase, prices)
 
 

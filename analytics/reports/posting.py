@@ -11,7 +11,8 @@ from fractions import Fraction
 from analytics.ledger.classes import STRANDED, LedgerClass, Overlay
 from analytics.org import WHOLE_PPM
 from analytics.reports.amounts import Sum
-from analytics.reports.cells import Cell, Question
+from analytics.reports.asked import Key, Question
+from analytics.reports.cells import Cell
 from analytics.reports.identity import PER_UNIT
 from analytics.reports.keys import CLASS_KEY, HOLDER_KEYS
 from analytics.reports.rates import Rates
@@ -28,7 +29,6 @@ _BESIDE = {
     Overlay.CONTESTED: "used",
     Overlay.VRAM_IDLE: "used",
 }
-Key = tuple[str | None, ...]
 
 
 @dataclass(slots=True)
@@ -43,6 +43,7 @@ class Books:
     pool: Pool = field(default_factory=Pool)
     _units: dict[tuple[Key, str, datetime], int] = field(default_factory=lambda: defaultdict(int))
     _places: tuple[tuple[int, bool], ...] = ()
+    _alike: bool = False
 
     def __post_init__(self) -> None:
         """Where in a cell's keys each of the report's is (-1: it is the class), and whether it
@@ -52,10 +53,13 @@ class Books:
             (-1 if name == CLASS_KEY else keys.index(name), name in HOLDER_KEYS)
             for name in self.question.by
         )
+        self._alike = keys == self.question.by
 
     def key(self, cell: Cell, name: str, *, platform: bool = False) -> Key:
         """The row of a cell's amount; what the platform pays has no holder."""
         values = cell.keys
+        if self._alike and not platform:
+            return values
         return tuple(
             name if at < 0 else None if platform and holder else values[at]
             for at, holder in self._places

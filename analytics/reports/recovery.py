@@ -11,7 +11,8 @@ from analytics.money import shown_parts
 from analytics.months import Month
 from analytics.overhead import overhead_rows
 from analytics.reports.amounts import nine
-from analytics.reports.cells import Question, epochs
+from analytics.reports.asked import Question
+from analytics.reports.cells import epochs
 from analytics.reports.commitments import commitment_report, covers
 from analytics.reports.cost import asked_clusters, cost_report
 from analytics.reports.covered import Committed, replace_by_commitments

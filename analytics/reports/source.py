@@ -30,6 +30,10 @@ class Source:
     causes: str
     daily: bool = False
 
+    def in_days(self, spans: Sequence[tuple[datetime, datetime]]) -> bool:
+        """Whether rows of whole days will do for all of them."""
+        return self.daily and all(to_us(edge) % _DAY_US == 0 for span in spans for edge in span)
+
     def over(self, since: datetime, until: datetime) -> Source:
         """The same rows for a question about ``[since, until)`` alone: as few as will do."""
         first = -(-to_us(since) // _DAY_US) * _DAY_US

@@ -11,10 +11,12 @@ from analytics.ledger.classes import STRANDED, LedgerClass
 from analytics.money import shown_parts
 from analytics.org import WHOLE_PPM, OrgMap
 from analytics.reports.amounts import hours, hours_parts
-from analytics.reports.cells import Asked, Question, cause_cells, cells, epochs
-from analytics.reports.cost import asked_clusters, price_rows
+from analytics.reports.asked import Asked, Question
+from analytics.reports.cells import cause_cells, cells, epochs
+from analytics.reports.cost import asked_clusters
 from analytics.reports.identity import PER_UNIT
 from analytics.reports.keys import checked
+from analytics.reports.price_book import PriceBook
 from analytics.reports.rates import Rates, one_currency
 from analytics.reports.report import Identity, Report, Row
 from analytics.reports.source import Source, rows_of
@@ -43,19 +45,21 @@ def stranding_report(
     """
     names = checked([key for key in by if key != "class"])
     with store.work() as work:
-        return _report(work, store, Question(window, names, cluster), currency)
+        return _report(work, Question(window, names, cluster), currency)
 
 
-def _report(work: Work, store: Store, question: Question, currency: str | None) -> Report:
-    asked = asked_clusters(store, question.cluster)
-    rates = Rates.load(work)
+def _report(work: Work, question: Question, currency: str | None) -> Report:
+    asked = asked_clusters(work, question.cluster)
+    rates, book = Rates.load(work), PriceBook.load(work)
     source = rows_of(work, question.window, asked, question.keys)
     window = question.window
     priced = source.over(window.since, window.until).causes
-    have = {row["currency"] for row in price_rows(work, question, priced)}
+    have = {row["currency"] for row in book.used(work, question, priced)}
     unit = one_currency(have, currency)
-    spans = epochs(question, [*OrgMap.load(work).changes, *rates.changes(have, unit)])
-    found = list(cause_cells(Asked(work, question), spans, source))
+    org = OrgMap.load(work)
+    spans = epochs(question, [*org.changes, *rates.changes(have, unit)])
+    asking = Asked(work, question, org, days=source.in_days(spans))
+    found = list(cause_cells(asking, spans, source, book))
     time: dict[tuple[Any, ...], int] = defaultdict(int)
     cost: dict[tuple[Any, ...], Fraction] = defaultdict(Fraction)
     for cell in found:
@@ -79,17 +83,17 @@ def _report(work: Work, store: Store, question: Question, currency: str | None) 
         }
         for key, gpu_hours, amount in zip(keys, times, money, strict=True)
     ]
-    return _finish(work, question, source, rows, (unit, sum(time.values())))
+    return _finish(asking, source, book, rows, (unit, sum(time.values())))
 
 
 def _finish(
-    work: Work, question: Question, source: Source, rows: list[Row], whole: tuple[str | None, int]
+    asked: Asked, source: Source, book: PriceBook, rows: list[Row], whole: tuple[str | None, int]
 ) -> Report:
     """Totals from the ledger's own rows; what causes do not explain shows as a difference."""
-    unit, explained = whole
+    (unit, explained), question = whole, asked.question
     plain = Question(question.window, (), question.cluster)
     sums: dict[str, int] = defaultdict(int)
-    for cell in cells(Asked(work, plain), epochs(plain, []), source):
+    for cell in cells(Asked(asked.work, plain), epochs(plain, []), source, book):
         for name, amount in cell.time.items():
             sums[name] += amount
     classes = sum(sums[name] for name in EXPLAINED)
@@ -99,7 +103,7 @@ def _finish(
         "fillable_gpu_hours": hours(sums["fillable"]),
         "stranded_low_gpu_hours": hours(sums["stranded_low"]),
         "stranded_high_gpu_hours": hours(sums["stranded_high"]),
-        **_fragmented(work, question),
+        **_fragmented(asked.work, question),
     }
     every = sum(sums[name] for name in LedgerClass)
     dark = sums["unknown"] + sums["allocated_unmeasured"] + sums["contested"]

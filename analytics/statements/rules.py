@@ -6,8 +6,8 @@ from typing import Any
 
 from analytics.ledger.classes import RULES_VERSION, LedgerClass
 from analytics.org import map_version
-from analytics.reports.cells import Question
-from analytics.reports.cost import book_version, price_rows
+from analytics.reports.asked import Question
+from analytics.reports.price_book import PriceBook, book_version
 from analytics.reports.rates import Rates
 from analytics.statements.statement import Payers, Rules
 from analytics.who_pays import UNALLOCATED, WhoPays, who_pays_text
@@ -22,7 +22,7 @@ _PRICE_COLUMNS = (
 
 def rules_in_force(work: Work, window: Window, cluster: str | None, currency: str) -> Rules:
     """Of the window, wherever they changed within it."""
-    prices = price_rows(work, Question(window, (), cluster), "ledger_hour")
+    prices = PriceBook.load(work).used(work, Question(window, (), cluster), "ledger_hour")
     builds = (
         "FROM ledger_build WHERE hour >= $1 AND hour < $2 AND ($3 IS NULL OR cluster = $3) "
         "ORDER BY ALL"

@@ -77,6 +77,51 @@ def test_an_owner_split_60_40_pays_60_40(busy):
     assert sum(m.ratio_ppm for m in split) == WHOLE_PPM
 
 
+def test_splits_that_name_a_team_in_common_are_one_row_of_it(busy):
+    shares = [("nlp", "NLP", 600_000), ("nlp", "Shared", 400_000),
+              ("vision", "Vision", 750_000), ("vision", "Shared", 250_000)]  # fmt: skip
+    split = [
+        Mapping(key_kind="account", key_value=account, team=team, ratio_ppm=ppm, valid_from=EPOCH)
+        for account, team, ppm in shares
+    ]
+    accounts = busy.by("account")
+    with busy.store.work() as work:
+        load_mappings(work, split, at=busy.window.since, actor="test", replace=True)
+    teams = busy.by("team")
+    for name in ("used_gpu_hours", "allocated_idle_gpu_hours", "stranded_gpu_hours"):
+        nlp, vision = accounts[("nlp",)][name], accounts[("vision",)][name]
+        assert nlp + vision > 0
+        expected = {"NLP": 6 * nlp, "Vision": vision * 15 / 2, "Shared": 4 * nlp + vision * 5 / 2}
+        for team, amount in expected.items():
+            assert teams[(team,)][name] * 10 == pytest.approx(amount, abs=Decimal("1e-7"))
+    days = cost_report(busy.store, busy.window, ("day", "team")).rows
+    assert [row["day"] for row in days if row["team"] == "Shared"] == sorted(
+        {row["day"] for row in days}
+    )
+
+
+@pytest.mark.parametrize("place", ["gpu_model", "node", "cluster"])
+def test_jobs_by_place_are_what_their_runs_held_there(busy, place):
+    with busy.store.work() as work:
+        held = work.rows(
+            f"SELECT job_id AS job, p.{place}, CAST(sum(used) AS DOUBLE) / 3.6e9 AS used "
+            "FROM ledger_hour JOIN ledger_run USING (run_key) "
+            "JOIN ledger_pool p USING (pool_key) GROUP BY ALL"
+        )
+    report = cost_report(busy.store, busy.window, ("job", place))
+    told = {
+        (row["job"], row[place]): float(row["used_gpu_hours"])
+        for row in report.rows
+        if row["job"] is not None
+    }
+    assert len(held) == 3
+    expected = {(row["job"], row[place]): row["used"] for row in held}
+    for key, used in expected.items():
+        assert told.pop(key) == pytest.approx(used, abs=1e-8)
+    assert not any(told.values()), "the rest only waited"
+    assert report.total == cost_report(busy.store, busy.window, ()).total
+
+
 def test_a_holder_without_mapping_is_unmapped_and_named_with_what_to_map(busy):
     with busy.store.work() as work:
         load_mappings(work, [], at=busy.window.since, actor="test", replace=True)
