@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_advisor.errors import AdvisorError
-from scheduler_advisor.messages import Words
+from scheduler_advisor.messages import Words, refusals
 
 
 class WithheldError(AdvisorError):
@@ -22,4 +22,4 @@ class WithheldError(AdvisorError):
 
     def said(self, words: Words) -> str:
         """The reason in the language of ``words``."""
-        return words.say(f"reason.{self.reason}", self.params)
+        return words.say(f"reason.{self.reason}", refusals.said_in(self.params, words))

@@ -98,7 +98,11 @@ def _findings(
                 NotRecommended(rule.kind, "", "low_coverage", {"coverage": known})
             )
         else:
-            drafts += [(draft, rule) for draft in kind.find(site)]
+            for found in kind.find(site):
+                if isinstance(found, NotRecommended):
+                    not_recommended.append(found)
+                else:
+                    drafts.append((found, rule))
     return drafts, not_measured, not_recommended
 
 

@@ -8,7 +8,9 @@ language of the page. A test holds those sentences to the ones that are raised.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from scheduler_advisor.messages import Words, catalogue
 
@@ -20,6 +22,14 @@ _Patterns = tuple[tuple[re.Pattern[str], str], ...]
 def said(refusal: str, words: Words) -> str:
     """``refusal`` in the language of ``words``; as it was raised where it is not known."""
     return _said(refusal, "refused.", words)
+
+
+def said_in(params: Mapping[str, Any], words: Words) -> dict[str, Any]:
+    """``params`` of a sentence, an ``error`` among them said in its language."""
+    return {
+        name: said(value, words) if name == "error" and isinstance(value, str) else value
+        for name, value in params.items()
+    }
 
 
 def _said(text: str, table: str, words: Words) -> str:

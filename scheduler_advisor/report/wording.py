@@ -10,7 +10,7 @@ from scheduler_advisor.advice.draft import Draft, Keys, NotRecommended, Phrases
 from scheduler_advisor.advice.recommendation import Recommendation, Saving
 from scheduler_advisor.durations import duration_text
 from scheduler_advisor.figure import Figure, Unit
-from scheduler_advisor.messages import Words
+from scheduler_advisor.messages import Words, refusals
 
 WEEKS_PER_MONTH = 365.25 / 12 / 7
 PARTS = ("title", "why", "do", "risk", "check", "undo", "pays")
@@ -91,7 +91,7 @@ def _joined(told: Sequence[str]) -> str:
 def reason_text(entry: NotRecommended, words: Words) -> str:
     """Why something is not advised."""
     params = {name: said(value, words) for name, value in entry.params.items()}
-    return words.say(f"reason.{entry.reason}", params)
+    return words.say(f"reason.{entry.reason}", refusals.said_in(params, words))
 
 
 def kind_name(kind: str, words: Words) -> str:

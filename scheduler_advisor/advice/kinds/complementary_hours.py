@@ -1,4 +1,6 @@
-"""Small jobs of one team that hold a GPU each and work at different hours of the day.
+"""Small jobs that hold a GPU each and work at different hours of the day.
+
+Two of one team are advised to share; two teams are told what they could win and with whom.
 
 A job is all runs of one name by one person; it takes part if it never needs two GPUs at once. What
 one holds idle in an hour in which the other works is the saving: with both on one GPU it would be
@@ -7,14 +9,15 @@ that hour's work. Hours in which both are idle are left to the advice on idle se
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
-from scheduler_advisor.advice.draft import Assumption, Draft, Duty, Owner
+from scheduler_advisor.advice.draft import Assumption, Draft, Duty, NotRecommended, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import Site
 from scheduler_advisor.advice.working_hours import Job, alike, hour_of, jobs_with_hours, spans
@@ -43,27 +46,63 @@ class _Pair:
     micro: float  # what one GPU for both would win
 
 
-def find(site: Site) -> Iterator[Draft]:
+def find(site: Site) -> Iterator[Draft | NotRecommended]:
     """Pairs, the largest first; a job is in one of them at most."""
     rules = RULE.values(site.goals)
-    pairs = [
-        pair
-        for alike in jobs_with_hours(site, rules).values()
-        for place, one in enumerate(alike)
-        for other in alike[place + 1 :]
-        if (pair := _pair(one, other, rules)) is not None
-    ]
+    groups = jobs_with_hours(site, rules)
     taken: set[int] = set()
+    for pair in _largest([pair for own in groups.values() for pair in _pairs(own, rules)], taken):
+        yield _draft(site, pair, rules)
+    places: dict[tuple[Any, ...], list[Job]] = defaultdict(list)
+    for (cluster, _team, *place), own in groups.items():
+        places[cluster, *place] += [job for job in own if id(job) not in taken]
+    strangers = [pair for own in places.values() for pair in _pairs(own, rules, strangers=True)]
+    yield from _told(site, list(_largest(strangers, taken)))
+
+
+def _pairs(jobs: list[Job], rules: dict[str, float], *, strangers: bool = False) -> Iterator[_Pair]:
+    """Those of ``jobs`` that fit; ``strangers``: of two teams."""
+    profiles = np.array([job.profile for job in jobs])
+    for place, one in enumerate(jobs):
+        others = jobs[place + 1 :]
+        together = np.minimum(profiles[place + 1 :], one.profile).sum(axis=1)
+        for other, hours in zip(others, together.tolist(), strict=True):
+            if strangers and one.last.owner.team == other.last.owner.team:
+                continue
+            pair = _pair(one, other, hours, rules)
+            if pair is not None:
+                yield pair
+
+
+def _largest(pairs: Sequence[_Pair], taken: set[int]) -> Iterator[_Pair]:
+    """The largest first, of jobs that no other pair has ``taken``."""
     for pair in sorted(pairs, key=lambda each: (-each.micro, each.first.last.run_id)):
         both = {id(pair.first), id(pair.second)}
         if not both & taken:
             taken |= both
-            yield _draft(site, pair, rules)
+            yield pair
 
 
-def _pair(one: Job, other: Job, rules: dict[str, float]) -> _Pair | None:
-    """The two on one GPU, or None where they do not fit or would win too little."""
-    together = float(np.minimum(one.profile, other.profile).sum())
+def _told(site: Site, pairs: Sequence[_Pair]) -> Iterator[NotRecommended]:
+    """For each cluster the largest pair of two teams, and how many there are."""
+    clusters: dict[str, list[_Pair]] = defaultdict(list)
+    for pair in pairs:
+        clusters[pair.first.last.cluster].append(pair)
+    for cluster, own in clusters.items():
+        one, other = own[0].first, own[0].second
+        weekly = sum(pair.micro for pair in own) / MICRO_GPU_S_PER_HOUR / site.window.weeks
+        params = {
+            "first": one.last.label, "first_team": one.last.owner.team or "?",
+            "first_hours": spans(one.profile), "second": other.last.label,
+            "second_team": other.last.owner.team or "?", "second_hours": spans(other.profile),
+            "gpu_model": one.last.gpu_model or "GPU", "pairs": len(own), "hours": weekly,
+        }  # fmt: skip
+        yield NotRecommended(RULE.kind, cluster, "two_teams", params)
+
+
+def _pair(one: Job, other: Job, together: float, rules: dict[str, float]) -> _Pair | None:
+    """The two on one GPU, or None where they do not fit or would win too little; ``together``:
+    hours in which both work."""
     overlap = together / min(one.profile.sum(), other.profile.sum())
     room = rules["fill_memory"] * min(one.total_mib, other.total_mib)
     if overlap > rules["overlap_ratio"] or one.mem_mib + other.mem_mib > room:

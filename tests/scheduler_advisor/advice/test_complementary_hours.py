@@ -104,6 +104,33 @@ def test_jobs_that_meet_do_not_fit_or_are_strangers_are_left_alone(lab, change):
     assert lab.find("complementary_hours") == []
 
 
+def test_two_teams_are_told_what_they_could_win_and_with_whom(lab):
+    day_and_night(lab, account="blue")
+    lab.run("x", end=168, first=2, name="tidy", user="kim", mem_used=9000,
+            activity=between(22, 2))  # fmt: skip
+    advice = lab.advice()
+    # The notebook has a partner of its own team, so that blue's batch is left without one.
+    kinds = [rec for rec in advice.recommendations if rec.kind == "complementary_hours"]
+    assert [set(rec.draft.examples) for rec in kinds] == [{"nb", "x"}]
+    assert [each for each in advice.not_recommended if each.reason == "two_teams"] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "1 such pair of two teams would win 126 GPU-hours a week"),
+     ("ko", "팀이 다른 1쌍이 GPU를 하나씩 함께 쓰면 주당 126 GPU시간")],
+)  # fmt: skip
+def test_a_pair_of_two_teams_is_told_and_not_counted(lab, language, said):
+    day_and_night(lab, account="blue")
+    report = lab.report()
+    [told] = [each for each in report.advice.not_recommended if each.reason == "two_teams"]
+    assert told.params["hours"] == pytest.approx(7 * (8 + 10))
+    teams = {told.params["first"]: told.params["first_team"],
+             told.params["second"]: told.params["second_team"]}  # fmt: skip
+    assert teams == {"notebook": "team-red", "index": "team-blue"}
+    assert said in rendered(report, "html", language).decode()
+
+
 def test_jobs_on_gpus_of_two_kinds_of_node_are_not_paired(lab):
     lab.node("n2", partitions=("private",))
     day_and_night(lab, node="n2")

@@ -16,7 +16,9 @@ from scheduler_advisor.engine.parts import fluid_run
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.messages import Words, catalogue
 from scheduler_advisor.messages.refusals import said
+from scheduler_advisor.readers.errors import ReaderError
 from scheduler_advisor.whatif.wish import Wish
+from scheduler_advisor.withheld import WithheldError
 
 PACKAGE = Path(scheduler_advisor.__file__).parent
 FIELD = re.compile(r"\{[^}]*\}")
@@ -126,6 +128,13 @@ def test_a_wish_is_refused_in_the_language_of_the_page(wish, korean):
     english = str(error.value)
     assert korean in said(english, Words("ko"))
     assert said(english, Words("en")) == english
+
+
+def test_why_nothing_was_replayed_is_said_in_one_language():
+    error = ReaderError("no job of the window can be replayed: none of them ran")
+    text = WithheldError("no_history", {"error": str(error)}).said(Words("ko"))
+    assert "이 기간의 작업은 하나도 실행되지 않아" in text
+    assert "no job" not in text
 
 
 def test_what_nobody_foresaw_is_said_as_it_was_raised():
