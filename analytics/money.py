@@ -15,26 +15,32 @@ remainder."""
 def shown_parts(exact: Sequence[Fraction], unit: Decimal = SHOWN) -> list[Decimal]:
     """The amounts in whole ``unit`` whose sum is the total rounded half up; ties go to the earlier
     row."""
-    scaled = [amount / Fraction(unit) for amount in exact]
-    whole = half_up(sum(scaled, Fraction(0)))
-    return [units * unit for units in _largest_remainder(scaled, whole)]
+    parts, every = _in_units(exact, unit)
+    whole = (2 * sum(parts) + every) // (2 * every)
+    return [units * unit for units in _largest_remainder(parts, every, whole)]
 
 
 def parts_of(total: Decimal, exact: Sequence[Fraction], unit: Decimal) -> list[Decimal]:
     """As `shown_parts`, for amounts that must add up to a ``total`` that is rounded already."""
-    scaled = [amount / Fraction(unit) for amount in exact]
-    return [units * unit for units in _largest_remainder(scaled, int(total / unit))]
+    parts, every = _in_units(exact, unit)
+    return [units * unit for units in _largest_remainder(parts, every, int(total / unit))]
 
 
-def _largest_remainder(scaled: Sequence[Fraction], whole: int) -> list[int]:
-    """Integers that add up to ``whole``, each as near to its amount as that allows."""
-    floors = [amount.numerator // amount.denominator for amount in scaled]
-    residue = whole - sum(floors)
-    # Over one denominator the remainders are integers, which compare many times faster.
-    every = lcm(*(amount.denominator for amount in scaled))
-    rests = [a.numerator % a.denominator * (every // a.denominator) for a in scaled]
-    order = sorted(range(len(scaled)), key=lambda i: (-rests[i], i))
-    rounds, rest = divmod(residue, len(scaled)) if scaled else (0, 0)
+def _in_units(exact: Sequence[Fraction], unit: Decimal) -> tuple[list[int], int]:
+    """The amounts as numerators over one denominator, in ``unit``: integers add up and compare
+    many times faster than fractions."""
+    every = lcm(*(amount.denominator for amount in exact))
+    up, down = unit.as_integer_ratio()
+    return [a.numerator * (every // a.denominator) * down for a in exact], every * up
+
+
+def _largest_remainder(parts: Sequence[int], every: int, whole: int) -> list[int]:
+    """Integers that add up to ``whole``, each as near to its part (over ``every``) as that
+    allows."""
+    floors = [part // every for part in parts]
+    rests = [part % every for part in parts]
+    order = sorted(range(len(parts)), key=lambda i: (-rests[i], i))
+    rounds, rest = divmod(whole - sum(floors), len(parts)) if parts else (0, 0)
     extra = set(order[:rest])
     return [floor + rounds + (i in extra) for i, floor in enumerate(floors)]
 
@@ -48,7 +54,7 @@ def split(amount: int, weights: Sequence[int]) -> list[int]:
     whole = sum(kept)
     if not whole:
         return []
-    return _largest_remainder([Fraction(amount * weight, whole) for weight in kept], amount)
+    return _largest_remainder([amount * weight for weight in kept], whole, amount)
 
 
 def half_up(amount: Fraction) -> int:

@@ -67,7 +67,7 @@ class Asked:
         self.utc_day, self.job = UTC_DAY in keys, "job" in keys
         last = (UTC_DAY,) * self.utc_day + ("job",) * self.job
         told = (*self.holders, *self.places, *self.times, *last)
-        self._order = tuple(told.index(key) for key in keys)
+        self._order = None if told == keys else tuple(told.index(key) for key in keys)
         self._owners_at: datetime | None = None
         self._shares: dict[int, Shares] = {}
         self._nobody: Shares = (((None,) * len(self.holders), WHOLE_PPM),)
@@ -83,15 +83,16 @@ class Asked:
         self._owners_at = at
         org = (self._org or OrgMap.load(self.work)) if mapped else OrgMap([])
         called: dict[int, Shares] = {}
-        owned: dict[tuple[Any, ...], list[Owner]] = {}
+        own = [column for name, column in _HOLDER_COLUMNS.items() if name in self.holders]
+        found: dict[tuple[Any, ...], Shares] = {}
         for holder in self.work.rows(
             "SELECT holder_key, cluster, user_name, account, project, queue, labels "
             "FROM ledger_holder"
         ):
-            alike = org.looked_at(holder)
-            if alike not in owned:
-                owned[alike] = org.owners(holder, at)
-            called[holder["holder_key"]] = self._shares_of(holder, owned[alike])
+            alike = (org.looked_at(holder), *(holder[column] for column in own))
+            if alike not in found:
+                found[alike] = self._shares_of(holder, org.owners(holder, at))
+            called[holder["holder_key"]] = found[alike]
         self.who, self._shares = self._numbered(
             called, ("report_holder", "holder_key INTEGER", "who INTEGER")
         )
@@ -99,6 +100,7 @@ class Asked:
     def named(self, row: Mapping[str, Any]) -> Iterator[tuple[Key, int]]:
         """Keys and shares of a row's numbers; nobody's time is whole and has no names."""
         rest: Key = ()
+        order = self._order
         if self.places:
             rest += self._place_names[row["pool_key"]]
         if self.times:
@@ -108,11 +110,11 @@ class Asked:
         if self.job:
             rest += (row["job"],)
         if not self.holders:
-            yield tuple(rest[place] for place in self._order), WHOLE_PPM
+            yield rest if order is None else tuple(rest[place] for place in order), WHOLE_PPM
             return
         for names, ppm in self._shares.get(row[self.who], self._nobody):
             every = names + rest
-            yield tuple(every[place] for place in self._order), ppm
+            yield every if order is None else tuple(every[place] for place in order), ppm
 
     def _shares_of(self, holder: dict[str, Any], owners: Sequence[Owner]) -> Shares:
         own = {

@@ -89,17 +89,26 @@ def installed_by_model(
         fleet = Fleet.of(inventory(work, cluster, window.since_us, window.until_us))
         for book in books(work, cluster, window, known or Known(work)):
             models: dict[str, tuple[list[dict[str, Any]], list[int]]] = {}
-            for pool, timeline in enumerate(fleet.installed):
-                model = fleet.pools[pool][1]
+            for model, t0, t1, gpus in _by_model(fleet, book.since, book.until):
                 if model not in models:
                     found_rows = [r for r in book.prices.rows_of(model) if r["kind"] in kinds]
                     models[model] = (found_rows, sorted(edges | book.prices.changes([model])))
                 rows, cuts = models[model]
-                for t0, t1, gpus in clip(timeline, book.since, book.until):
-                    inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
-                    for a, b in itertools.pairwise(inside):
-                        _add(found[cluster, model], rows, book.purchase_type, (a, b, gpus))
+                inside = [t0, *(t for t in cuts if t0 < t < t1), t1]
+                for a, b in itertools.pairwise(inside):
+                    _add(found[cluster, model], rows, book.purchase_type, (a, b, gpus))
     return found
+
+
+def _by_model(fleet: Fleet, since: int, until: int) -> Iterator[tuple[str, int, int, int]]:
+    """Model, begin, end and GPUs of what is installed inside ``[since, until)``; most pools are
+    there all the time, and are one."""
+    alike: dict[tuple[str, int, int], int] = defaultdict(int)
+    for (_, model), timeline in zip(fleet.pools, fleet.installed, strict=True):
+        for t0, t1, gpus in clip(timeline, since, until):
+            alike[model, t0, t1] += gpus
+    for (model, t0, t1), gpus in alike.items():
+        yield model, t0, t1, gpus
 
 
 def books(work: Work, cluster: str, window: Window, known: Known) -> Iterator[Book]:

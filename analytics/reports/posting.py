@@ -19,7 +19,8 @@ from analytics.reports.rates import Rates
 from analytics.reports.spread import Pool
 from analytics.who_pays import Payer, Unallocated, WhoPays
 
-CLASS_NAMES = frozenset(name.value for name in LedgerClass)
+_CLASSES = {name.value: name for name in LedgerClass}
+CLASS_NAMES = frozenset(_CLASSES)
 _BESIDE = {
     Overlay.POSSIBLY_LOST: "used",
     Overlay.SUSPECT_HANG: "used",
@@ -44,6 +45,7 @@ class Books:
     _units: dict[tuple[Key, str, datetime], int] = field(default_factory=lambda: defaultdict(int))
     _places: tuple[tuple[int, bool], ...] = ()
     _alike: bool = False
+    _prices: dict[tuple[str, datetime], Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Where in a cell's keys each of the report's is (-1: it is the class), and whether it
@@ -94,7 +96,11 @@ class Books:
     def _worth(self, currency: str, at: datetime, amount: int) -> Fraction:
         if self.currency is None:
             return Fraction(0)
-        return amount * PER_UNIT * self.rates.rate(currency, self.currency, at) / WHOLE_PPM
+        price = self._prices.get((currency, at))
+        if price is None:
+            price = PER_UNIT * self.rates.rate(currency, self.currency, at) / WHOLE_PPM
+            self._prices[currency, at] = price
+        return amount * price
 
     def spread_pool(self) -> None:
         """Post what is spread: to the holders of its day and cluster, or to the platform where
@@ -132,7 +138,7 @@ def fill(books: Books, have: Iterable[Cell], causes: Iterable[Cell]) -> None:
             if cell.currency is None and name in CLASS_NAMES:
                 row.unpriced += amount
         for name, amount in cell.cost.items():
-            own = payers[LedgerClass(name)] is Payer.HOLDER
+            own = payers[_CLASSES[name]] is Payer.HOLDER
             books.sums[books.key(cell, name, platform=not own)].priced = True
             books.post(cell, name, amount, platform=not own)
     for cell in causes:
@@ -153,6 +159,6 @@ def _charge(books: Books, cell: Cell, payers: Mapping[LedgerClass, Payer]) -> No
         row = books.sums[books.key(cell, name)]
         if role == "causer" and name in STRANDED:
             row.stranded += amount
-        if payers[LedgerClass(name)].value == role and label in cell.cost:
+        if payers[_CLASSES[name]].value == role and label in cell.cost:
             books.post(cell, name, cell.cost[label])
             books.post(cell, name, -cell.cost[label], platform=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from analytics.reports.cost import book_version
+from analytics.reports.price_book import book_version
 from collector.store import Store
 from scheduler_advisor.advice.advise import Advice, advise
 from scheduler_advisor.advice.recommendation import PriceUse
