@@ -36,10 +36,9 @@ class EventList:
             if t1 < self.until:
                 self.rows.append((t1, kind, idx, -val))
 
-    def steps(self, rows: list[tuple[int, int, int, int]]) -> None:
+    def steps(self, rows: k.Array) -> None:
         """Rows of (instant, kind, idx, val)."""
-        table = np.array(rows, np.int64).reshape(-1, 4).T
-        table = table[:, table[0] < self.until]
+        table = np.ascontiguousarray(rows[rows[:, 0] < self.until].T)
         table[0] = np.maximum(table[0], self.since)
         self.many.append(table)
 

@@ -11,6 +11,7 @@ from analytics.ledger.facts import FOREVER
 from analytics.ledger.frame import Frame
 from analytics.ledger.host import HostShares
 from analytics.ledger.kernel.state import Array
+from analytics.ledger.order import in_order
 
 UNKNOWN_CPU = 10**9
 Timeline = tuple[Array, Array, Array, Array, Array]
@@ -89,7 +90,7 @@ def _installed(out: _Differences, frame: Frame) -> None:
 
 def _accumulated(rows: Array, until: int) -> Timeline:
     """Differences to states; what is out of order has nothing free."""
-    order = np.lexsort((rows[:, 1], rows[:, 0]))
+    order = in_order(rows[:, 0], rows[:, 1])
     rows = rows[order]
     first = np.ones(rows.shape[0], np.bool_)
     first[1:] = rows[1:, 0] != rows[:-1, 0]

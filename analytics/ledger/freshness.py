@@ -170,9 +170,10 @@ def fact_digests(work: Work, cluster: str, since: datetime, until: datetime) -> 
 
 def _empty(work: Work) -> set[str]:
     """The tables of `_OFTEN_EMPTY` that have no row at all."""
-    tables = sorted(set(_OFTEN_EMPTY.values()))
-    asked = ", ".join(f"EXISTS (FROM {table}) AS {table}" for table in tables)
-    return {table for table, there in work.rows(f"SELECT {asked}")[0].items() if not there}
+    tables = set(_OFTEN_EMPTY.values())
+    # One row each, if any: as columns of one row they take ten times as long to plan.
+    one = " UNION ALL ".join(f"(SELECT '{name}' AS name FROM {name} LIMIT 1)" for name in tables)  # noqa: S608 - our own names
+    return tables - {row["name"] for row in work.rows(one)}
 
 
 def sample_counts(

@@ -12,6 +12,7 @@ from analytics.ledger.classes import Overlay
 from analytics.ledger.held import Held
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.lost import LOST, POSSIBLY
+from analytics.ledger.order import in_order
 from analytics.ledger.parts import Parts, Row, chain, steps
 
 CLASSES = 5  # used, lost, allocated_idle, allocated_unmeasured, failed_held
@@ -65,11 +66,11 @@ def _whole(
     """Rows of whole GPUs: only activity needs rounding."""
     columns, piece = parts.columns, parts.piece[chosen]
     slot, dt = parts.slot[chosen], parts.t1[chosen] - parts.t0[chosen]
-    keys = np.column_stack([columns.pool[piece], columns.gpu[piece], columns.run[piece], slot])
-    order = np.lexsort(keys.T[::-1])
-    keys = keys[order]
-    first = np.ones(keys.shape[0], np.bool_)
-    first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    keys = [columns.pool[piece], columns.gpu[piece], columns.run[piece], slot]
+    order = in_order(*keys)
+    keys = [key[order] for key in keys]
+    first = np.ones(piece.shape[0], np.bool_)
+    first[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     starts = np.flatnonzero(first)
 
     def total(values: Array) -> Array:
@@ -94,8 +95,8 @@ def _whole(
     untouched = _half_up(total(parts.untouched[chosen]))
     overlays = np.column_stack([possibly, contested, total(parts.hang[chosen]), untouched])
     absent, apart = total(parts.no_process[chosen]), total(parts.apart[chosen])
-    place = keys[starts]
-    return place[:, 0], place[:, 1], place[:, 2], place[:, 3], classes, overlays, absent, apart
+    pool, gpu, run, slot = (key[starts] for key in keys)
+    return pool, gpu, run, slot, classes, overlays, absent, apart
 
 
 def _half_up(active: Array) -> Array:

@@ -75,20 +75,23 @@ class _Found:
 
 
 def post_idle_memory(
-    frame: Frame, spare: Array, unheld: tuple[Array, Left],
+    frame: Frame, spare: Array, free: tuple[Array, Left],
     boards: dict[tuple[int, str], list[Span]], gone: list[int],
 ) -> dict[Where, int]:  # fmt: skip
     """Put untouched memory (``spare``, see `activity.Measured`) of unheld time on the rows of
-    ``unheld``; returns what was posted. Hours in ``gone`` (us) have lost their samples and take
+    ``free``; returns what was posted. Hours in ``gone`` (us) have lost their samples and take
     what was kept of them."""
-    rest, left = unheld
+    rest, left = free
     found = _Found(defaultdict(int), defaultdict(int))
     _add_plain(frame, spare, boards, found)
     _add_apart(frame, boards, found)
+    unheld = rest[:, :, :CLASSES].sum(axis=2)
     posted = {
         where: amount
         for where, amount in sorted(found.untouched.items(), key=lambda i: (i[0][0], i[0][2]))
-        if _hour(frame, where) not in gone and _believable(frame, where, found, rest, left)
+        if amount > 0
+        and _hour(frame, where) not in gone
+        and _believable(where, found.sampled[where], unheld, left)
     }
     posted |= _kept(frame, gone)
     for (pool, gpu, slot), amount in posted.items():
@@ -105,11 +108,11 @@ def _hour(frame: Frame, where: Where) -> int:
     return int(frame.bounds[where[2]]) // HOUR_US * HOUR_US
 
 
-def _believable(frame: Frame, where: Where, found: _Found, rest: Array, left: Left) -> bool:
+def _believable(where: Where, sampled: int, unheld: Array, left: Left) -> bool:
     pool, gpu, slot = where
     own = left.get((pool, gpu, slot)) if gpu is not None else None
-    unheld = int(rest[pool, slot, :CLASSES].sum()) if own is None else sum(own.values())
-    return found.untouched[where] > 0 and found.sampled[where] <= unheld + unheld // _SPARE
+    most = int(unheld[pool, slot]) if own is None else sum(own.values())
+    return sampled <= most + most // _SPARE
 
 
 def _special(frame: Frame, boards: dict[tuple[int, str], list[Span]]) -> list[str]:

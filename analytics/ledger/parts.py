@@ -121,12 +121,22 @@ def _spans(
         named = np.full(part.shape[0], way == 0, np.int64)
         tables.append(np.column_stack([key[part], t0[part], t1[part], part, power, named]))
     table = np.concatenate([np.zeros((0, 6), np.int64), *tables])
-    table = table[np.lexsort((table[:, d.S_PART], table[:, d.S_T0], table[:, d.S_KEY]))]
+    table = _by_key(table)
     # Two pools of one node under one run: samples do not tell them apart, the first one has them.
     keep = np.ones(table.shape[0], np.bool_)
     same = table[1:, d.S_KEY] == table[:-1, d.S_KEY]
     keep[1:] = ~same | (table[1:, d.S_T0] >= table[:-1, d.S_T1])
     return Spans(table[keep])
+
+
+def _by_key(table: Array) -> Array:
+    """Spans in the order (key, begin, part). Those of a key mostly are in order of time already."""
+    table = table[np.argsort(table[:, d.S_KEY], kind="stable")]
+    key, t0, part = table[:, d.S_KEY], table[:, d.S_T0], table[:, d.S_PART]
+    later = (t0[1:] > t0[:-1]) | ((t0[1:] == t0[:-1]) & (part[1:] > part[:-1]))
+    if (later | (key[1:] != key[:-1])).all():
+        return table
+    return table[np.lexsort((part, t0, key))]
 
 
 @dataclass(slots=True)

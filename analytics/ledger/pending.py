@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from analytics.gpu_models import ModelNames
+from analytics.ledger import pendingqueries as sql
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import Fleet
 from analytics.ledger.kernel import state as k
+from analytics.ledger.naturalorder import natural_order
 from analytics.window import from_us
 from collector.store import Work
 
@@ -24,36 +26,11 @@ _NO_PRIORITY = -(2**62)
 _LIMITS = ("QOS", "Assoc", "License", "JobArrayTaskLimit", "MaxGRES", "Quota", "Limit")
 _NOT_ELIGIBLE = ("JobHeld", "BeginTime", "Dependency", "Held")
 
-_WAITING = """
-WITH run AS (
-  SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY start_at IS NULL,
-      end_at IS NULL, coalesce(end_at, last_known_at) DESC NULLS LAST, state, source) AS nth
-    FROM job_run WHERE cluster = $1 AND coalesce(eligible_at, submit_at) < $2) WHERE nth = 1),
-wish AS (
-  SELECT job_id, max(req_nodes) AS nodes, max(req_gpus) AS gpus, max(req_gpu_model) AS model,
-    max(req_cpus) AS cpus, max(req_mem_mib) AS mem_mib, max(topology) AS topology,
-    max(partitions) AS partitions, max(limit_s) AS limit_s
-  FROM job WHERE cluster = $1 GROUP BY job_id),
-waiting AS (
-  SELECT run.*, coalesce(eligible_at, submit_at) AS since, coalesce(start_at, end_at, last_known_at,
-    (SELECT max(until) FROM fact_window WHERE cluster = $1 AND kind = 'scheduler')) AS until FROM
-    run)
-SELECT run_id, job_id, epoch_us(since) AS t0, epoch_us(until) AS t1, partition,
-  coalesce(wish.gpus, w.gpus) AS gpus, coalesce(wish.nodes, w.nodes) AS nodes, wish.model,
-  coalesce(wish.cpus, w.cpus) AS cpus, coalesce(wish.mem_mib, w.mem_mib) AS mem_mib,
-  wish.topology, wish.partitions, coalesce(wish.limit_s, w.limit_s) AS limit_s
-FROM waiting w LEFT JOIN wish USING (job_id)
-WHERE until > $3 AND since < until AND coalesce(wish.gpus, w.gpus) > 0"""
-
 _WISH = (
     "partition", "gpus", "nodes", "model", "cpus", "mem_mib", "topology", "partitions", "limit_s",
 )  # fmt: skip
 """The last columns of a row."""
 
-_SNAPSHOTS = """
-SELECT DISTINCT epoch_us(ts) AS t, job_id, priority, reason, partition, nodes, gpus, gpus_per_node,
-  gpu_model, cpus, mem_mib, limit_s, topology
-FROM queue_snapshot WHERE cluster = ? AND ts < ? AND ts > ? ORDER BY t, job_id"""
 _LOOK_BACK_US = 3_600_000_000
 _TICK_US = 60_000_000
 
@@ -68,8 +45,8 @@ class PendingJobs:
     run_ids: list[str | None]
     jobs: k.Array
     allowed: k.Array
-    events: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """Instant, kind, job, value."""
+    events: k.Array
+    """Rows of instant, kind, job, value."""
 
 
 @dataclass(slots=True)
@@ -89,41 +66,25 @@ def load_pending(
     """Everything that waited for GPUs over ``[since, facts.until)``."""
     params = [facts.cluster, from_us(facts.until), from_us(since)]
     # Column by column: as rows of dicts, the queue of a day took a twentieth of its build.
-    columns = [column.to_pylist() for column in work.query(_WAITING, params).columns]
+    facts_as = sql.FOLDED if work.value(sql.TOLD_TWICE, params[:2]) else sql.AS_TOLD
+    columns = [column.to_pylist() for column in work.query(facts_as + sql.WAITING, params).columns]
     found = [
         Waiting(run_id, job_id, dict(zip(_WISH, wish, strict=True)), [(t0, t1)])
         for run_id, job_id, t0, t1, *wish in zip(*columns, strict=True)
     ]
     earliest = from_us(since - _LOOK_BACK_US)
-    snapshots = work.rows(_SNAPSHOTS, [facts.cluster, from_us(facts.until), earliest])
+    snapshots = work.rows(sql.SNAPSHOTS, [facts.cluster, from_us(facts.until), earliest])
     if snapshots:
         _add_snapshots(found, snapshots)
     found = [w for w in found if w.spans and _lasts(w.spans)]
-    found.sort(key=lambda w: (_natural(w.job_id), w.spans[0][0], w.run_id or ""))
+    natural = natural_order([w.job_id for w in found])
+    found.sort(key=lambda w: (natural(w.job_id), w.spans[0][0], w.run_id or ""))
     return _arrays(found, fleet, names)
 
 
 def _lasts(spans: list[tuple[int, int]]) -> bool:
     t0, t1 = spans[0]
     return t0 < t1 or any(t0 < t1 for t0, t1 in spans)
-
-
-_PARTS = re.compile(r"\d+|\D+").findall
-_PLAIN = re.compile(r"(\D*)(\d+)").fullmatch
-
-
-def _natural(name: str) -> tuple[int | str, ...]:
-    """4002_7 before 4002_10: numbers in a name count as numbers. Three places for each part."""
-    if name.isdecimal():
-        return 0, int(name), ""
-    plain = _PLAIN(name)
-    if plain is not None:
-        text, number = plain.groups()
-        return (1, 0, text, 0, int(number), "") if text else (0, int(number), "")
-    found: list[int | str] = []
-    for part in _PARTS(name):
-        found += (0, int(part), "") if part.isdigit() else (1, 0, part)
-    return tuple(found)
 
 
 def _add_snapshots(found: list[Waiting], snapshots: list[dict[str, Any]]) -> None:
@@ -179,11 +140,10 @@ def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJob
     groups: dict[tuple[Any, ...], int] = {}
     shapes: dict[tuple[int, ...], int] = {}
     masks: list[list[int]] = []
-    columns: list[list[int]] = []
-    events: list[tuple[int, int, int, int]] = []
-    known: dict[tuple[Any, ...], tuple[list[int], int]] = {}
+    numbers: list[int] = []
+    known: dict[tuple[Any, ...], int] = {}
     widest = max((n for line in fleet.installed for _, _, n in line), default=1)
-    for j, waiting in enumerate(found):
+    for waiting in found:
         wish = waiting.wish
         partitions = tuple(wish["partitions"] or ([wish["partition"]] if wish["partition"] else []))
         alike = (_SHAPED(wish), wish.get("gpus_per_node"), partitions)
@@ -192,12 +152,41 @@ def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJob
             if group not in groups:
                 groups[group] = len(groups)
                 masks.append(_mask(fleet, names, wish["model"], partitions))
-            shape = _shape(wish, widest, groups[group])
-            known[alike] = (shape, shapes.setdefault(tuple(shape), len(shapes)))
-        shape, number = known[alike]
-        limit = (wish["limit_s"] or 0) * 1_000_000
-        state = [waiting.spans[0][0], _NO_PRIORITY, 0, limit, 0, -2, -1, number]
-        columns.append([*shape, *state])
+            shape = tuple(_shape(wish, widest, groups[group]))
+            known[alike] = shapes.setdefault(shape, len(shapes))
+        numbers.append(known[alike])
+    return PendingJobs(
+        run_ids=[w.run_id for w in found],
+        jobs=_table(found, list(shapes), numbers),
+        allowed=np.array(masks or [[1] * len(fleet.pools)], np.int64),
+        events=_events(found),
+    )
+
+
+def _table(found: list[Waiting], shapes: list[tuple[int, ...]], numbers: list[int]) -> k.Array:
+    """The sweep's table of jobs; ``numbers`` = the shape of each."""
+    table = np.zeros((k.JOB_ROWS, len(found)), np.int64)
+    if found:
+        table[: k.J_ELIGIBLE] = np.array(shapes, np.int64).T[:, numbers]
+    table[k.J_ELIGIBLE] = [w.spans[0][0] for w in found]
+    table[k.J_LIMIT_US] = [w.wish["limit_s"] or 0 for w in found]
+    table[k.J_LIMIT_US] *= 1_000_000
+    table[k.J_PRIORITY], table[k.J_FIT_PASS], table[k.J_PLACEABLE] = _NO_PRIORITY, -2, -1
+    table[k.J_SHAPE] = numbers
+    return table
+
+
+def _events(found: list[Waiting]) -> k.Array:
+    """Rows of instant, kind, job, value: job by job, as they come and go and as listings show
+    them."""
+    if not any(w.seen or len(w.spans) > 1 for w in found):
+        rows = np.empty((2 * len(found), 4), np.int64)
+        rows[:, 0] = np.array([w.spans[0] for w in found], np.int64).reshape(-1)
+        rows[:, 1], rows[:, 2] = k.PENDING, np.repeat(np.arange(len(found)), 2)
+        rows[::2, 3], rows[1::2, 3] = 1, -1
+        return rows
+    events: list[tuple[int, int, int, int]] = []
+    for j, waiting in enumerate(found):
         for t0, t1 in waiting.spans:
             events += [(t0, k.PENDING, j, 1), (t1, k.PENDING, j, -1)]
         for row in waiting.seen:
@@ -205,13 +194,7 @@ def _arrays(found: list[Waiting], fleet: Fleet, names: ModelNames) -> PendingJob
             events.append((row["t"], k.LIMITED, j, int(limited)))
             if row["priority"] is not None:
                 events.append((row["t"], k.PRIORITY, j, row["priority"]))
-    table = np.ascontiguousarray(np.array(columns, np.int64).reshape(-1, k.JOB_ROWS).T)
-    return PendingJobs(
-        run_ids=[w.run_id for w in found],
-        jobs=table,
-        allowed=np.array(masks or [[1] * len(fleet.pools)], np.int64),
-        events=events,
-    )
+    return np.array(events, np.int64).reshape(-1, 4)
 
 
 def _mask(

@@ -43,6 +43,11 @@ class Runs:
         names = table.column("run_id").to_pylist()
         self._place: dict[str, int] = {name: at for at, name in enumerate(names)}
 
+    @property
+    def told_twice(self) -> bool:
+        """Whether some run has several rows."""
+        return len(self._place) < int(self._table.num_rows)
+
     @classmethod
     def none(cls) -> Runs:
         """No run at all."""
@@ -73,7 +78,8 @@ class Runs:
             return []
         names, place = places(self._table.column(column))
         there = [at for at, name in enumerate(names) if name in wanted]
-        return self._at(np.flatnonzero(np.isin(place, there)).tolist())
+        found = self._at(np.flatnonzero(np.isin(place, there)).tolist())
+        return sorted(found, key=lambda run: run.run_id)
 
     def _at(self, rows: list[int]) -> list[Run]:
         columns = self._table.take(pa.array(rows, pa.int64())).columns
