@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,18 +45,21 @@ class Keys:
 
     def __init__(self, work: Work, cluster: str, runs: Runs) -> None:
         self._work, self._cluster, self._runs = work, cluster, runs
-        self._known: dict[str, tuple[int, int]] = {}
+        self._place: dict[str, int] = {}
+        self._rows = np.zeros((0, 2), np.int64)
 
     def of(self, run_ids: list[str]) -> Array:
         """Rows ``(run_key, holder_key)``, new ones made in the order given; a run that the facts
         do not describe has an empty holder."""
-        ask = [run_id for run_id in run_ids if run_id not in self._known]
+        ask = [run_id for run_id in run_ids if run_id not in self._place]
         if ask:
             runs = self._run_keys(ask)
             whose, of = self._labelled(ask, *self._runs.holders(ask))
-            holders = np.array(self._holder_keys(whose), np.int64)[of].tolist()
-            self._known.update(zip(ask, zip(runs, holders, strict=True), strict=True))
-        return np.array([self._known[run_id] for run_id in run_ids], np.int64).reshape(-1, 2)
+            holders = np.array(self._holder_keys(whose), np.int64)[of]
+            self._place.update(zip(ask, itertools.count(len(self._place))))
+            self._rows = np.concatenate([self._rows, np.column_stack([runs, holders])])
+        places = np.fromiter(map(self._place.__getitem__, run_ids), np.int64, len(run_ids))
+        return self._rows[places]
 
     def _labelled(
         self, ask: list[str], whose: list[Holder], of: Array
@@ -70,7 +74,7 @@ class Keys:
         found = {holder: place for place, holder in enumerate(dict.fromkeys(each))}
         return list(found), np.array([found[holder] for holder in each], np.int64)
 
-    def _run_keys(self, ask: list[str]) -> list[int]:
+    def _run_keys(self, ask: list[str]) -> Array:
         # A table: a list of many names as a parameter takes longer than all the rest.
         self._work.execute("CREATE OR REPLACE TEMP TABLE asked_run (run_id VARCHAR)")
         self._work.append("asked_run", {"run_id": pa.array(ask, pa.string())})
@@ -79,18 +83,18 @@ class Keys:
             "WHERE cluster = ?",
             [self._cluster],
         )
-        names, keys = (column.to_pylist() for column in found.columns)
-        known: dict[str, int] = dict(zip(names, keys, strict=True))
-        new = [run_id for run_id in ask if run_id not in known]
-        first = _next(self._work, "ledger_run", "run_key")
-        known.update({run_id: first + nth for nth, run_id in enumerate(new)})
+        names, known = (column.to_pylist() for column in found.columns)
+        key_of: dict[str, int] = dict(zip(names, known, strict=True))
+        keys = np.fromiter(map(key_of.get, ask, itertools.repeat(0)), np.int64, len(ask))
+        new = np.flatnonzero(keys == 0)
+        keys[new] = _next(self._work, "ledger_run", "run_key") + np.arange(new.shape[0])
+        named = [ask[at] for at in new.tolist()]
         self._work.append(
             "ledger_run",
-            {"run_key": np.arange(first, first + len(new)), "cluster": [self._cluster] * len(new),
-             "run_id": pa.array(new, pa.string()),
-             "job_id": pa.array(self._runs.jobs(new), pa.string())},
+            {"run_key": keys[new], "cluster": pa.repeat(self._cluster, new.shape[0]),
+             "run_id": pa.array(named, pa.string()), "job_id": self._runs.jobs(named)},
         )  # fmt: skip
-        return [known[run_id] for run_id in ask]
+        return keys
 
     def _holder_keys(self, holders: list[Holder]) -> list[int]:
         work, cluster = self._work, self._cluster

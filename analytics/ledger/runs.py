@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.ledger.kernel.state import NEVER, Array
 from analytics.ledger.names import places
@@ -90,13 +91,20 @@ class Runs:
         found = map(self._place.get, run_ids, repeat(-1))
         return np.fromiter(found, np.int64, len(run_ids))
 
-    def jobs(self, run_ids: list[str]) -> list[str]:
+    def jobs(self, run_ids: list[str]) -> pa.Array:
         """The job of each run; a run that is not described is its own."""
+        names = pa.array(run_ids, pa.string())
         if not self._place:
-            return run_ids
-        jobs = [*self._table.column("job_id").to_pylist(), None]
-        found = [jobs[place] for place in self._places(run_ids).tolist()]
-        return [job or name for job, name in zip(found, run_ids, strict=True)]
+            return names
+        places = self._places(run_ids)
+        jobs = self._table.column("job_id").take(pa.array(places, mask=places < 0))
+        empty = np.flatnonzero(pc.equal(jobs, "").fill_null(True).to_numpy())
+        if not empty.shape[0]:
+            return jobs.combine_chunks()
+        own = jobs.to_pylist()
+        for at in empty.tolist():
+            own[at] = run_ids[at]
+        return pa.array(own, pa.string())
 
     def holders(self, run_ids: list[str]) -> tuple[list[Holder], Array]:
         """Whom the runs belong to, in the order in which they come, and the place of each run's;
@@ -108,8 +116,9 @@ class Runs:
         named = []
         for name in _HOLDER:
             names, place = places(self._table.column(name))
-            # A number of its own for each pair seen so far keeps the code small.
-            _, code = np.unique(code * (len(names) + 1) + place + 1, return_inverse=True)
+            if names:
+                # A number of its own for each pair seen so far keeps the code small.
+                _, code = np.unique(code * (len(names) + 1) + place + 1, return_inverse=True)
             named.append(([*names, None], place))
         mine = np.append(code, -1)[self._places(run_ids)]
         _, first, of = np.unique(mine, return_index=True, return_inverse=True)
