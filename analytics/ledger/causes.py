@@ -14,6 +14,7 @@ from analytics.ledger.frame import Frame
 from analytics.ledger.heldrows import HeldRows
 from analytics.ledger.host import HostShares
 from analytics.ledger.kernel import state as k
+from analytics.ledger.order import stable_order
 from analytics.ledger.pending import PendingJobs
 from analytics.ledger.preemptor import lost_causes
 from analytics.ledger.stranders import split_stranded
@@ -113,7 +114,7 @@ def _added_up(rows: k.Array, names: int) -> k.Array:
     pools, kinds, runs = int(rows[:, _POOL].max()) + 1, len(_KINDS), names + 1
     key = rows[:, _SLOT] * pools + rows[:, _POOL]
     key = (key * kinds + rows[:, _KIND]) * runs + rows[:, _RUN] + 1
-    order = np.argsort(key, kind="stable")
+    order = stable_order(key)
     rows, key = rows[order], key[order]
     first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
     result = rows[first].copy()

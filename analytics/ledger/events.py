@@ -13,6 +13,7 @@ from analytics.ledger.fleet import FAILED_STATES, Fleet
 from analytics.ledger.held import Held, Piece
 from analytics.ledger.host import HostShares
 from analytics.ledger.kernel import state as k
+from analytics.ledger.order import stable_order
 from analytics.ledger.pending import LEVELS
 
 
@@ -60,8 +61,7 @@ class EventList:
         """The sweep's table of events: instant, kind, idx, val, in order of time."""
         few = np.array(self.rows, np.int64).reshape(-1, 4).T
         table = np.concatenate([few, *self.many], axis=1)
-        order = np.argsort(table[0], kind="stable")
-        return np.ascontiguousarray(table[:, order])
+        return np.ascontiguousarray(table[:, stable_order(table[0])])
 
 
 def node_events(out: EventList, facts: Facts, fleet: Fleet) -> None:

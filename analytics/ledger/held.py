@@ -16,6 +16,7 @@ from analytics.ledger.facts import Facts
 from analytics.ledger.fit import Claim, Excess, Grant, fit
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.kernel.state import Array
+from analytics.ledger.order import stable_order
 from analytics.ledger.room import crowded_pools
 
 _MAX_UNITS = 1_000_000
@@ -138,7 +139,7 @@ def resolve(facts: Facts, fleet: Fleet, since: int, until: int) -> Held:
     for a in claims.at(rows[pool < 0]):
         held.conflicts.append(_homeless(replace(a, t0=max(a.t0, since), t1=min(a.t1, until))))
     rows, pool = rows[pool >= 0], pool[pool >= 0]
-    order = np.argsort(pool, kind="stable")
+    order = stable_order(pool)
     rows, pool = rows[order], pool[order]
     t0, t1 = np.maximum(claims.t0[rows], since), np.minimum(claims.t1[rows], until)
     node_of = np.array(fleet.node_of, np.int64)
