@@ -49,7 +49,7 @@ from analytics.ledger.remainder import Left, remainders
 from analytics.ledger.rogue import rogue_use
 from analytics.ledger.rollup import activity_table, idle_memory_table, recall
 from analytics.ledger.rows import rows_table
-from analytics.ledger.settings import LedgerSettings, settings_at
+from analytics.ledger.settings import LedgerSettings, SettingHistory
 from analytics.ledger.slices import cut, cuts
 from analytics.ledger.tasks import task_distribution
 from analytics.window import HOUR_US, from_us, to_us
@@ -84,7 +84,8 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     Raises LedgerError if the rows do not add up to what is installed, which would be a fault here.
     """
     midnight = from_us(since).replace(hour=0, minute=0, second=0, microsecond=0)
-    settings = settings_at(work, cluster, midnight)  # a setting holds from the next UTC day on
+    history = SettingHistory.load(work, cluster)
+    settings = history.at(midnight)  # a setting holds from the next UTC day on
     start = since - settings.pass_interval_s * US
     facts = load(work, cluster, since, until, lead=since - start)
     fleet = Fleet.of(facts)
@@ -94,9 +95,11 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
     bounds = cuts(since, until, prices.changes(models) | _mapping_changes(work, cluster))
     held = resolve(facts, fleet, start, until)
     broken = mark_failed(facts, fleet, held)
-    profiles = _profiles(work, cluster, start, until)
+    profiles = _profiles(work, cluster, history, (start, until))
     keys = Keys(work, cluster, facts.runs)
-    frame = Frame(work, facts, fleet, _clipped(held, since), bounds, prices, profiles, keys)
+    frame = Frame(
+        work, facts, fleet, _clipped(held, since), bounds, prices, history, profiles, keys
+    )
     host = host_shares(facts, fleet)
     points = durable_points(work, facts, settings)
     mark_thrown(frame.held, points)
@@ -117,9 +120,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
         activity=activity_table(frame, parts),
         idle_memory=idle_memory_table(frame, idle),
         evidence=evidence_table(frame, busy, points, late),
-        fragments=fragments(
-            frame, host, broken.loose, _distributions(work, cluster, profiles), prices.names
-        ),
+        fragments=fragments(frame, host, broken.loose, _distributions(frame), prices.names),
         conflicts=frame.held.conflicts,
         profiles=profiles,
         settings=settings,
@@ -145,21 +146,21 @@ def _mapping_changes(work: Work, cluster: str) -> set[int]:
     return {row["t"] for row in rows if row["t"] is not None}
 
 
-def _profiles(work: Work, cluster: str, since: int, until: int) -> list[DemandProfile]:
-    day = from_us(since).replace(hour=0, minute=0, second=0, microsecond=0)
+def _profiles(
+    work: Work, cluster: str, history: SettingHistory, span: tuple[int, int]
+) -> list[DemandProfile]:
+    day = from_us(span[0]).replace(hour=0, minute=0, second=0, microsecond=0)
     profiles = []
-    while to_us(day) < until:
-        profiles.append(demand_profile(work, cluster, day, settings_at(work, cluster, day)))
+    while to_us(day) < span[1]:
+        profiles.append(demand_profile(work, cluster, day, history.at(day)))
         day += timedelta(days=1)
     return profiles
 
 
-def _distributions(
-    work: Work, cluster: str, profiles: list[DemandProfile]
-) -> dict[datetime, Distribution]:
+def _distributions(frame: Frame) -> dict[datetime, Distribution]:
     return {
-        p.day: task_distribution(work, cluster, p.day, settings_at(work, cluster, p.day))
-        for p in profiles
+        p.day: task_distribution(frame.work, frame.facts.cluster, p.day, frame.settings.at(p.day))
+        for p in frame.profiles
     }
 
 
@@ -176,9 +177,8 @@ def _sweep(
         return np.zeros((0, frame.bounds.shape[0] - 1, WIDTH), np.int64), nothing, pending
     out, demand = EventList(start, facts.until), []
     for row, profile in enumerate(frame.profiles):
-        settings = settings_at(frame.work, facts.cluster, profile.day)
         out.at(to_us(profile.day), k.PARAMETERS, row, 0)
-        demand.append(_parameters(profile, settings))
+        demand.append(_parameters(profile, frame.settings.at(profile.day)))
     node_events(out, facts, fleet)
     held_events(out, held, host, lone[0])
     out.few(k.ROGUE, lone[1])

@@ -13,6 +13,7 @@ from analytics.ledger.kernel.state import Array
 from analytics.ledger.keys import Keys, pool_keys
 from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.profile import DemandProfile
+from analytics.ledger.settings import SettingHistory
 from collector.store import Work
 
 
@@ -26,6 +27,7 @@ class Frame:
     held: Held
     bounds: Array
     prices: PriceTimes
+    settings: SettingHistory
     profiles: list[DemandProfile]
     keys: Keys
     _pool_keys: Array | None = field(default=None, repr=False)
