@@ -9,7 +9,7 @@ from analytics.ledger.allocations import Allocation
 from analytics.ledger.broken import mark_failed
 from analytics.ledger.facts import Facts, load
 from analytics.ledger.fleet import FAILED_STATES, Fleet
-from analytics.ledger.held import resolve
+from analytics.ledger.resolve import resolve
 from collector.store import Work
 
 

@@ -29,7 +29,7 @@ from analytics.ledger.facts import load
 from analytics.ledger.fleet import Fleet, clip
 from analytics.ledger.fragment import Fragments, fragments
 from analytics.ledger.frame import Frame
-from analytics.ledger.held import Conflict, Held, resolve
+from analytics.ledger.held import Conflict, Held
 from analytics.ledger.heldrows import HeldRows, held_rows
 from analytics.ledger.host import HostShares, host_shares
 from analytics.ledger.idleboards import cut_up, name_idle_boards
@@ -46,6 +46,7 @@ from analytics.ledger.pricing import PriceTimes
 from analytics.ledger.profile import DemandProfile, demand_profile
 from analytics.ledger.ranks import mark_started_apart
 from analytics.ledger.remainder import Left, remainders
+from analytics.ledger.resolve import resolve
 from analytics.ledger.rogue import rogue_use
 from analytics.ledger.rollup import activity_table, idle_memory_table, recall
 from analytics.ledger.rows import rows_table
@@ -132,9 +133,7 @@ def compute(work: Work, cluster: str, since: int, until: int, gone: Iterable[int
 def _counted(seen: Seen, since: int) -> dict[datetime, int] | None:
     if seen.by_hour is None:
         return None
-    return {
-        from_us(since + nth * HOUR_US): count for nth, count in enumerate(seen.by_hour.tolist())
-    }
+    return {from_us(since + nth * HOUR_US): n for nth, n in enumerate(seen.by_hour.tolist())}
 
 
 def _mapping_changes(work: Work, cluster: str) -> set[int]:
