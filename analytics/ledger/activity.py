@@ -11,6 +11,7 @@ import numpy as np
 from analytics.ledger.broken import Breakage
 from analytics.ledger.kernel import lookup as d
 from analytics.ledger.kernel import measure as m
+from analytics.ledger.kernel.addup import add_up
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.order import in_order
 from analytics.ledger.samplecolumns import BATCH, NO_RUN, reading
@@ -102,7 +103,7 @@ def measured(source: Source, spans: Spans, most: Array, gang: Array) -> Measured
     rows, spare = read or (np.zeros((0, d.OUT_COLUMNS), np.int64), np.zeros((0, 4), np.int64))
     if rows.shape[0]:
         _suspect_absent(rows, gang)
-        m.add_up(rows[in_order(rows[:, 0], rows[:, 1])], most, sums)
+        add_up(rows[in_order(rows[:, 0], rows[:, 1])], most, sums)
     time, active, over, hang, untouched, absent = sums
     return Measured(time, active, over, hang, untouched, absent, seen, spare)
 
