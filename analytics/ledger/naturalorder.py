@@ -39,5 +39,5 @@ def _natural(name: str) -> tuple[int | str, ...]:
         return (1, 0, text, 0, int(number), "") if text else (0, int(number), "")
     found: list[int | str] = []
     for part in _PARTS(name):
-        found += (0, int(part), "") if part.isdigit() else (1, 0, part)
+        found += (0, int(part), "") if part.isdecimal() else (1, 0, part)
     return tuple(found)
