@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from scheduler_advisor.handover.steps import Edit
 
 
 def _load(name, folder=Path(__file__).parent):
@@ -62,6 +65,21 @@ def configuration():
 def slurm_lab(make_slurm_lab):
     """The Slurm that the tests share: ask, submit, wait; see `lab.SlurmLab`."""
     return make_slurm_lab()
+
+
+@pytest.fixture(scope="session")
+def apply_steps():
+    """``apply_steps(lab, made)``: a hand-over's own steps, on the real Slurm."""
+
+    def apply(lab, made):
+        for step in made.apply:
+            if isinstance(step, Edit):
+                subprocess.run(["patch", "-p0"], input=step.diff(), text=True, cwd=lab.folder,
+                               check=True, capture_output=True)  # fmt: skip
+            else:
+                lab.run("sh", "-c", step.command)
+
+    return apply
 
 
 @dataclass(frozen=True)

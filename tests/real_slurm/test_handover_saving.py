@@ -3,7 +3,6 @@ again: what the fix really won back lies in the interval that was promised."""
 
 from __future__ import annotations
 
-import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,7 +18,7 @@ from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.handover.make import for_change
 from scheduler_advisor.handover.site import Beside, site_of
-from scheduler_advisor.handover.steps import Edit, Scheduler
+from scheduler_advisor.handover.steps import Scheduler
 from scheduler_advisor.window import Window
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -72,7 +71,9 @@ def stranded_per_held(site, ids):
     return micro / 1e6 / held
 
 
-def test_the_snippet_of_the_advice_wins_back_what_the_advice_promised(store, lab, tmp_path):
+def test_the_snippet_of_the_advice_wins_back_what_the_advice_promised(
+    store, lab, apply_steps, tmp_path
+):
     before = three_small_jobs(lab)
     now, window = facts_of(store, lab, tmp_path)
     with store.work() as work:
@@ -84,12 +85,7 @@ def test_the_snippet_of_the_advice_wins_back_what_the_advice_promised(store, lab
     mib = rec.draft.params["per_gpu_gib"] * 1024
     made = for_change(Scheduler.SLURM, Policy(), Policy(), facts, Beside(mem_mib_per_gpu=mib))
     assert f"+DefMemPerGPU={mib}" in rec.draft.commands["apply"]
-    for step in made.apply:
-        if isinstance(step, Edit):
-            subprocess.run(["patch", "-p0"], input=step.diff(), text=True, cwd=lab.folder,
-                           check=True, capture_output=True)  # fmt: skip
-        else:
-            lab.run("sh", "-c", step.command)
+    apply_steps(lab, made)
     after = three_small_jobs(lab)
     _, window = facts_of(store, lab, tmp_path)
     with store.work() as work:

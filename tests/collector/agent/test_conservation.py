@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -196,6 +197,12 @@ class WholeService:
         answer = self.client.post("/api/v1/ingest", content=batch.pack())
         assert answer.status_code == 200, answer.text
 
+    def take_each(self, batches):
+        """One after the other; how many there were."""
+        for batch in batches:
+            self.take(batch)
+        return len(batches)
+
     def up(self):
         assert self.process.poll() is None, self.log.read_text()[-2000:]
         try:
@@ -236,17 +243,26 @@ def whole_service(tmp_path, until):
 def test_a_service_stays_up_through_every_sickness_and_its_ledger_adds_up(
     whole_service, stub_library, scenario, quick, until
 ):
+    """All of the sick nodes at once, each in its own order, as their agents would send."""
     healthy = dict(scenario.values) | {"count": 2}
     held = Attribution((Holding("user:ada", GPU0, user_name="ada", account="ada"),))
+    sent: dict[str, list[Batch]] = {sickness: [] for sickness in SICKNESSES}
     for sickness, changes in SICKNESSES.items():
         scenario.only(healthy)
-        node = Site(None, stub_library, scenario, whole_service.take, cluster=sickness)
+        node = Site(None, stub_library, scenario, sent[sickness].append, cluster=sickness)
         node.run(changes, held)
         node.source.close()
+    with ThreadPoolExecutor(len(sent)) as agents:
+        working = [agents.submit(whole_service.take_each, batches) for batches in sent.values()]
+        while not all(each.done() for each in working):
+            assert whole_service.up()
+            time.sleep(0.5)
+    assert [each.result() for each in working] == [len(batches) for batches in sent.values()]
+    for sickness in SICKNESSES:
         whole, parts, apart = whole_service.total(sickness, START, START + timedelta(hours=1))
         assert (whole, apart) == (GPUS.get(sickness, 2), 0), sickness
         assert parts == pytest.approx(whole, abs=1e-7)
-        assert whole_service.up()
+    assert whole_service.up()
     scenario.only(healthy)
     hang(whole_service, stub_library, scenario, quick, until)
 
