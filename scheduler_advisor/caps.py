@@ -12,7 +12,7 @@ from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.counters import bound_by
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit, Scope
-from scheduler_advisor.engine.live.make_tree import leaves_of
+from scheduler_advisor.engine.live.make_tree import leaves_of, paths_up
 from scheduler_advisor.engine.live.settings import QuotaPart
 from scheduler_advisor.past import gpus_held
 
@@ -35,15 +35,7 @@ class Cap:
 
 def paths_of(jobs: Jobs, quota: QuotaPart) -> list[list[str]]:
     """Names of the queues from each distinct leaf up, the leaf first, as `leaves_of` has them."""
-    parents = {rule.name: rule.parent for rule in quota.queues}
-    found = []
-    for leaf in leaves_of(jobs, quota)[0]:
-        path, name = [], leaf
-        while name and name not in path:
-            path.append(name)
-            name = parents.get(name) or name.rpartition("/")[0]
-        found.append(path)
-    return found
+    return paths_up(leaves_of(jobs, quota)[0], quota)
 
 
 def members(jobs: Jobs, quota: QuotaPart, queue: str) -> Flags:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from scheduler_advisor.errors import ReportError
+from scheduler_advisor.messages import catalogue
 from scheduler_advisor.report.contents import WeeklyReport
 from scheduler_advisor.report.html import report_html
 from scheduler_advisor.report.json_form import plain, report_json
@@ -13,6 +15,14 @@ from scheduler_advisor.report.markdown import report_markdown
 from scheduler_advisor.report.pdf import report_pdf
 
 FORMS = ("html", "json", "md", "pdf")
+
+
+def check(forms: Collection[str], language: str) -> None:
+    """ReportError for a form or a language that no report can be written in."""
+    catalogue(language)
+    for form in forms:
+        if form not in FORMS:
+            raise ReportError(f"no form {form!r}: one of {', '.join(FORMS)}")
 
 
 def rendered(report: WeeklyReport, form: str, language: str = "en") -> bytes:
@@ -29,7 +39,8 @@ def rendered(report: WeeklyReport, form: str, language: str = "en") -> bytes:
             return report_markdown(report, language).encode()
         case "pdf":
             return report_pdf(report, language)
-    raise ReportError(f"no form {form!r}: one of {', '.join(FORMS)}")
+    check((form,), language)
+    raise AssertionError(form)
 
 
 def file_name(report: WeeklyReport, form: str) -> str:

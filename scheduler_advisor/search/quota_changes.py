@@ -9,6 +9,7 @@ import numpy as np
 
 from scheduler_advisor.caps import Caps
 from scheduler_advisor.engine.limits import Limit, Scope
+from scheduler_advisor.engine.live.make_tree import paths_up
 from scheduler_advisor.engine.live.settings import QueueRule, QuotaPart
 from scheduler_advisor.engine.live.settings_text import UNBOUND
 from scheduler_advisor.engine.policy import Policy
@@ -152,16 +153,8 @@ def _round(gpus: float, limit: int) -> int:
 
 
 def _related(quota: QuotaPart, one: str, other: str) -> bool:
-    parents = {rule.name: rule.parent for rule in quota.queues}
-
-    def path(name: str) -> set[str]:
-        found: set[str] = set()
-        while name and name not in found:
-            found.add(name)
-            name = parents.get(name) or name.rpartition("/")[0]
-        return found
-
-    return one in path(other) or other in path(one)
+    of_one, of_other = paths_up((one, other), quota)
+    return one in of_other or other in of_one
 
 
 def _users(past: Past) -> Iterator[Change]:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,11 +28,19 @@ FLAGS = [
     "--no-first-run",
 ]
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-_spec = importlib.util.spec_from_file_location(
-    "small_site", Path(__file__).parents[1] / "small_site.py"
-)
-small_site = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(small_site)
+WORDS = {lang: tomllib.loads((ROOT / "dashboard" / "words" / f"{lang}.toml").read_text("utf-8"))
+         for lang in ("en", "ko")}  # fmt: skip
+
+
+def _beside(name):
+    """A site of the folder above: test folders are no packages, so it has no import name."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+small_site, waiting_site_module = _beside("small_site"), _beside("waiting_site")
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +79,12 @@ def chromium(system):
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def waiting_site():
+    """A cluster in which jobs wait: `waiting_site.fill` fills a store with it."""
+    return waiting_site_module
 
 
 class Visit:
@@ -128,3 +143,43 @@ def visit(chromium, url):
         context.close()
         assert made.hosts <= LOOPBACK, f"asked outside: {made.hosts - LOOPBACK}"
         assert made.errors == []
+
+
+class Page:
+    """A page in a window, in one language; ``words``: what stands on it."""
+
+    def __init__(self, visit, lang, width):
+        self.window = visit(width=width)
+        self.words, self.lang = WORDS[lang], lang
+
+    def open(self, name, query=""):
+        self.window.open(f"/{name}?lang={self.lang}{query}")
+
+    def button(self, section, name):
+        return self.window.page.get_by_role("button", name=self.words[section][name], exact=True)
+
+    def told(self, text, within_s=180):
+        self.window.page.wait_for_selector(f"text={text}", timeout=within_s * 1000)
+        self.window.settled()
+
+    def keys(self, text):
+        page = self.window.page
+        page.get_by_text(self.words["whatif"]["keys"]).click()
+        page.locator("textarea").fill(text)
+        page.locator("textarea").press("Control+Enter")
+        page.wait_for_timeout(500)
+        self.window.settled()
+
+    def fits(self):
+        """Nothing is wider than the window."""
+        wide = self.window.page.evaluate(
+            "(() => { const m = document.querySelector('[data-testid=stMain]');"
+            " return m.scrollWidth - m.clientWidth })()"
+        )
+        return wide <= 0
+
+
+@pytest.fixture(params=[("en", 1440), ("ko", 390)], ids=["en-1440", "ko-390"])
+def shown(request, visit):
+    """A page on a desk in English, and on a phone in Korean."""
+    return Page(visit, *request.param)

@@ -22,6 +22,7 @@ from unstrand.commands.progress import working
 from unstrand.commands.source import ask, opened
 
 if TYPE_CHECKING:
+    from scheduler_advisor.delivery.receivers import Receivers
     from scheduler_advisor.replayed import Replayed
 
 
@@ -44,14 +45,18 @@ class Wish:
 def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
     """The report as JSON with ``files`` in base64; it is kept in the store."""
     from analytics.ledger import ensure_built
+    from scheduler_advisor.delivery.receivers import load_receivers
     from scheduler_advisor.followup.follow import judge, save_outcomes
-    from scheduler_advisor.report.forms import rendered
+    from scheduler_advisor.report.forms import check, rendered
     from scheduler_advisor.report.json_form import report_json
     from scheduler_advisor.report.make import make_report
     from scheduler_advisor.report.saved import save_report
 
     goals = load_goals(wish.goals)
     language = wish.language or goals.report.language
+    check(wish.forms, language)
+    # Whoever cannot be sent to is told now, not after the minutes that a report takes.
+    receivers = None if wish.delivery is None else load_receivers(wish.delivery)
     with opened(db) as store:
         window = _window(store, wish, goals)
         with working("bringing the ledger up to date"):
@@ -62,8 +67,8 @@ def made_from_file(wish: Wish, db: Path | None) -> dict[str, Any]:
                 store, window, goals, at=utc_now(), cluster=wish.cluster, replays=replays
             )
         files = {form: rendered(report, form, language) for form in wish.forms}
-        if wish.delivery is not None:
-            _deliver(store, report, wish.delivery)
+        if receivers is not None:
+            _deliver(store, report, receivers)
         judged = judge(store, utc_now(), replays=wish.replay, goals=goals)
         with store.work() as work, work.transaction():
             save_report(work, report)
@@ -82,12 +87,11 @@ def _replays(store: Store, window: Window, goals: Goals, wish: Wish) -> Sequence
         return replay_all(store, window, goals, wish.cluster, watch)
 
 
-def _deliver(store: Store, report: Any, receivers: Path) -> None:
+def _deliver(store: Store, report: Any, receivers: Receivers) -> None:
     from scheduler_advisor.delivery.deliver import deliver
-    from scheduler_advisor.delivery.receivers import load_receivers
     from scheduler_advisor.errors import DeliveryError
 
-    results = deliver(store, report, load_receivers(receivers), clock=utc_now)
+    results = deliver(store, report, receivers, clock=utc_now)
     failed = [result.error for result in results if result.error is not None]
     if failed:
         raise DeliveryError("; ".join(failed))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,18 +111,23 @@ def leaves_of(jobs: Jobs, quota: QuotaPart) -> tuple[list[str], Ints]:
     return names, of.reshape(-1).astype(np.int64)
 
 
+def paths_up(names: Iterable[str], quota: QuotaPart) -> list[list[str]]:
+    """Each queue and those above it, itself first: its rule's parent, else its name's up to the
+    last slash."""
+    parents = {rule.name: rule.parent for rule in quota.queues}
+    found = []
+    for name in names:
+        path: list[str] = []
+        while name:
+            path.append(name)
+            name = parents.get(name) or name.rpartition("/")[0]
+        found.append(path)
+    return found
+
+
 def _parents(leaves: list[str], quota: QuotaPart) -> dict[str, str]:
     """Every queue below the root -> the one above it ("": the root)."""
-    rules = {rule.name: rule for rule in quota.queues}
     parent: dict[str, str] = {}
-    todo = [name for name in (*leaves, *rules) if name]
-    while todo:
-        name = todo.pop()
-        if name in parent:
-            continue
-        above = rules[name].parent if name in rules else ""
-        above = above or name.rpartition("/")[0]
-        parent[name] = above
-        if above:
-            todo.append(above)
+    for path in paths_up((*leaves, *(rule.name for rule in quota.queues)), quota):
+        parent |= pairwise([*path, ""])
     return parent

@@ -120,13 +120,12 @@ class QuotaPart:
             raise PolicyError("policy: quota.queues names one queue twice")
         parents = {queue.name: queue.parent for queue in self.queues}
         for queue in self.queues:
-            seen = {queue.name}
-            above = queue.parent
+            seen, above = {queue.name}, queue.parent
             while above:
                 if above in seen:
                     raise PolicyError(f"policy: quota.queues: {queue.name} lies below itself")
                 seen.add(above)
-                above = parents.get(above, "")
+                above = parents.get(above) or above.rpartition("/")[0]
         if self.reclaim_to is Entitlement.WEIGHT:
             raise PolicyError("policy: quota.reclaim_to is guarantee or two-step, not weight")
 

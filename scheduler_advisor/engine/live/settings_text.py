@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from enum import StrEnum
 from typing import Any
 
 from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.key_value import read_value, whole
 from scheduler_advisor.engine.live.settings import (
     AT_ONCE,
     NO_QUOTA,
@@ -60,13 +60,13 @@ def live_changed(part: Any, key: str, value: object) -> Any:
     if head == QUEUES and tail and isinstance(part, QuotaPart):
         return replace(part, queues=_queue_changed(part.queues, key, tail, value))
     if head in TABLES and tail and isinstance(part, MultifactorPart):
-        pairs = dict(getattr(part, head)) | {tail: _whole(key, value)}
+        pairs = dict(getattr(part, head)) | {tail: whole(key, value)}
         changes: dict[str, Any] = {head: tuple(sorted(pairs.items()))}
         return replace(part, **changes)
     known = {item.name for item in fields(part)} - {QUEUES, *TABLES}
     if rest not in known:
         raise PolicyError(f"policy: no key {key}; known: {', '.join(live_keys())}")
-    return replace(part, **{rest: _read(key, getattr(part, rest), str(value))})
+    return replace(part, **{rest: read_value(key, getattr(part, rest), str(value))})
 
 
 def _queue_changed(
@@ -81,30 +81,9 @@ def _queue_changed(
     if column in ("maximum", "lend") and str(value) == UNBOUND:
         new = None
     else:
-        new = str(value) if column == "parent" else _whole(key, value)
+        new = str(value) if column == "parent" else whole(key, value)
     rules[name] = replace(old, **{column: new})  # type: ignore[arg-type]
     return tuple(rules[one] for one in sorted(rules))
-
-
-def _whole(key: str, value: object) -> int:
-    try:
-        return int(str(value))
-    except ValueError:
-        raise PolicyError(f"policy: {key} = {value}; must be a whole number") from None
-
-
-def _read(key: str, old: object, text: str) -> object:
-    if isinstance(old, StrEnum):
-        try:
-            return type(old)(text)
-        except ValueError:
-            known = ", ".join(type(old))
-            raise PolicyError(f"policy: {key} = {text} is not one of {known}") from None
-    if isinstance(old, bool):
-        if text.lower() not in ("true", "false"):
-            raise PolicyError(f"policy: {key} = {text}; must be true or false")
-        return text.lower() == "true"
-    return _whole(key, text) if isinstance(old, int) else text
 
 
 def live_toml(policy: Any) -> list[str]:

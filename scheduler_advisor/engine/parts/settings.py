@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from scheduler_advisor.engine.errors import PolicyError
+from scheduler_advisor.engine.key_value import read_value
 from scheduler_advisor.engine.parts.levels import Level
 
 DAY_HOURS = 24
@@ -182,26 +183,8 @@ def part_changed(part: Part, key: str, value: object) -> Part:
     known = {field.name for field in fields(part)}
     if name not in known:
         raise PolicyError(f"policy: no key {key}; known: {', '.join(part_keys())}")
-    changes: dict[str, Any] = {name: _read(key, getattr(part, name), str(value))}
+    changes: dict[str, Any] = {name: read_value(key, getattr(part, name), str(value))}
     return replace(part, **changes)
-
-
-def _read(key: str, old: object, text: str) -> object:
-    if isinstance(old, StrEnum):
-        try:
-            return type(old)(text)
-        except ValueError:
-            known = ", ".join(type(old))
-            raise PolicyError(f"policy: {key} = {text} is not one of {known}") from None
-    if isinstance(old, bool):
-        if text.lower() not in ("true", "false"):
-            raise PolicyError(f"policy: {key} = {text}; must be true or false")
-        return text.lower() == "true"
-    try:
-        return type(old)(text)  # type: ignore[call-arg]
-    except ValueError:
-        what = "a whole number" if isinstance(old, int) else "a number"
-        raise PolicyError(f"policy: {key} = {text}; must be {what}") from None
 
 
 def part_toml(part: Any) -> list[str]:

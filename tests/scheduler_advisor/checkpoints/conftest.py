@@ -18,7 +18,7 @@ import pytest
 from analytics.ledger import build
 from analytics.prices import Price, load_prices
 from analytics.window import Window as LedgerWindow
-from collector.model import Allocation, Event, FactWindow, Job, JobRun, Node
+from collector.model import Allocation, Event, Job, JobRun
 from collector.store import Store
 from scheduler_advisor.window import Window
 
@@ -175,14 +175,14 @@ class Hourly:
     days, rules, settings = DAYS, Rules, SETTINGS
     arrivals, play, wasted = staticmethod(arrivals), staticmethod(play), staticmethod(wasted)
 
-    def __init__(self, folder):
-        self._folder, self._count = folder, 0
+    def __init__(self, folder, inventory):
+        self._folder, self._count, self._inventory = folder, 0, inventory
 
     def store(self, jobs, rules, *, measured=False, marked=True, settings=SETTINGS, resumes=True):
         """What the advisor is shown of a history; ``measured``: with samples and a ledger."""
         self._count += 1
         store = Store.open(self._folder / f"{self._count}.duckdb", clock=lambda: UNTIL)
-        facts, samples = _inventory(), []
+        facts, samples = self._inventory(NODES, GPUS, T0, UNTIL), []
         for number, work in enumerate(jobs):
             facts += _facts(str(number), work, rules, marked=marked)
             samples += _samples(str(number), work) if measured else []
@@ -204,19 +204,6 @@ class Hourly:
 
 def _at(seconds):
     return T0 + timedelta(seconds=seconds)
-
-
-def _inventory():
-    nodes = [
-        Node(cluster="c", node=f"n{node}", gpu_model="A100", gpus=GPUS, cpus=64, mem_mib=1 << 19,
-             owned=True, partitions=("batch",), valid_from=T0, source="test")
-        for node in range(NODES)
-    ]  # fmt: skip
-    kinds = [("scheduler", None), *(("telemetry", f"n{node}") for node in range(NODES))]
-    return nodes + [
-        FactWindow(cluster="c", kind=kind, node=node, since=T0, until=UNTIL, source="test")
-        for kind, node in kinds
-    ]
 
 
 def _facts(name, work, rules, *, marked):
@@ -270,6 +257,6 @@ def _columns(samples):
 
 
 @pytest.fixture
-def hourly(tmp_path):
+def hourly(tmp_path, inventory):
     """Generator, judge, and stores of what the advisor is shown."""
-    return Hourly(tmp_path)
+    return Hourly(tmp_path, inventory)

@@ -432,6 +432,8 @@ def test_combinations_without_a_meaning_are_refused_with_the_reason():
         Policy(quota=QuotaPart(queues=(QueueRule("a", guarantee=4, maximum=3),)))
     with pytest.raises(PolicyError, match="lies below itself"):
         QuotaPart(queues=(QueueRule("a", parent="b"), QueueRule("b", parent="a")))
+    with pytest.raises(PolicyError, match="lies below itself"):
+        QuotaPart(queues=(QueueRule("a", parent="a/b"),))
     with pytest.raises(PolicyError, match=r"needs preemption\.storage_gib_s"):
         Policy(eviction=EvictionPart(gib_per_gpu=1))
     jobs = Jobs.build(submit=[0], run=[5], gpus=[1], gpu_milli=[500])

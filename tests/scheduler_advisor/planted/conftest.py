@@ -16,7 +16,7 @@ import pytest
 from analytics.ledger import build
 from analytics.prices import Price, load_prices
 from analytics.window import Window as LedgerWindow
-from collector.model import Allocation, Event, FactWindow, Job, JobRun, Node
+from collector.model import Allocation, Event, Job, JobRun
 from collector.store import Store
 from scheduler_advisor.window import Window
 
@@ -120,8 +120,8 @@ class Planted:
     sessions, culled = staticmethod(sessions), staticmethod(culled)
     training, wasted = staticmethod(training), staticmethod(wasted)
 
-    def __init__(self, folder):
-        self._folder, self._count = folder, 0
+    def __init__(self, folder, inventory):
+        self._folder, self._count, self._inventory = folder, 0, inventory
 
     def _store(self):
         self._count += 1
@@ -129,7 +129,7 @@ class Planted:
 
     def of_sessions(self, found):
         """A store with the sessions, sampled every half hour."""
-        facts, samples = _inventory(), []
+        facts, samples = self._inventory(NODES, GPUS, T0, UNTIL), []
         for place, each in enumerate(found):
             facts += _run(str(place), 1, each.user, f"session-{each.user}", each.start, each.end,
                           [each.gpu], "COMPLETED")  # fmt: skip
@@ -140,7 +140,7 @@ class Planted:
 
     def of_training(self, found):
         """A store with the runs and the marks of their checkpoints."""
-        facts, samples = _inventory(), []
+        facts, samples = self._inventory(NODES, GPUS, T0, UNTIL), []
         for each in found:
             lane = each.job // 1000
             gpus = list(range(lane * 4, lane * 4 + 4))
@@ -184,19 +184,6 @@ def _mark(kind, at, job, run):
     return Event(cluster="c", ts=_at(at), kind=kind, job_id=job, run_id=run, source="test")
 
 
-def _inventory():
-    nodes = [
-        Node(cluster="c", node=f"n{node}", gpu_model="A100", gpus=GPUS, cpus=64, mem_mib=1 << 19,
-             owned=True, partitions=("batch",), valid_from=T0, source="test")
-        for node in range(NODES)
-    ]  # fmt: skip
-    kinds = [("scheduler", None), *(("telemetry", f"n{node}") for node in range(NODES))]
-    return nodes + [
-        FactWindow(cluster="c", kind=kind, node=node, since=T0, until=UNTIL, source="test")
-        for kind, node in kinds
-    ]
-
-
 def _run(job, attempt, user, name, start, end, gpus, state):
     begin, over, run = _at(start), _at(end), f"{job}:{attempt}"
     facts = [
@@ -217,6 +204,6 @@ def _run(job, attempt, user, name, start, end, gpus, state):
 
 
 @pytest.fixture
-def planted(tmp_path):
+def planted(tmp_path, inventory):
     """Generators, judges, and stores of what the advisor is shown."""
-    return Planted(tmp_path)
+    return Planted(tmp_path, inventory)

@@ -24,7 +24,7 @@ def drained(db):
     """The id of the recommendation about the drained node; makes the report by the command."""
     from unstrand.__main__ import run
 
-    assert run(["advise", "--db", str(db)]) == 0
+    assert run(["advise", "--db", str(db), "--no-replay"]) == 0
     with Store.open(db, clock=utc_now) as store:
         return store.value(
             "SELECT any_value(recommendation_id) FROM recommendation WHERE kind = 'drained_nodes'"
@@ -137,8 +137,32 @@ def test_without_quotas_nothing_can_have_come_back_and_the_report_says_so(cli, d
     assert cli("report", "reclaims", "--json", "--db", db).json["rows"] == []
 
 
-def test_receivers_that_cannot_be_read_are_refused_before_anything_is_sent(cli, db, tmp_path):
+@pytest.fixture
+def no_report(monkeypatch):
+    """What is refused is refused before the minutes that a report takes."""
+
+    def made(*_args, **_more):
+        pytest.fail("a report was made")
+
+    monkeypatch.setattr("scheduler_advisor.report.make.make_report", made)
+    monkeypatch.setattr("scheduler_advisor.steps.replay_all", made)
+
+
+def test_receivers_that_cannot_be_read_are_refused_before_a_report_is_made(
+    cli, db, tmp_path, no_report
+):
     file = tmp_path / "delivery.toml"
     file.write_text("[[webhook]]\nname = 'x'\nurl_env = 'NOT_SET_ANYWHERE'\n")
     answer = cli("advise", "--db", db, "--deliver", file)
     assert (answer.code, "NOT_SET_ANYWHERE" in answer.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [("--format", "docx", "no form 'docx'"), ("--language", "fr", "no language 'fr'")],
+)
+def test_forms_and_languages_that_do_not_exist_are_refused_before_a_report_is_made(
+    cli, db, tmp_path, no_report, option, value, said
+):
+    answer = cli("advise", "--db", db, "--out", tmp_path / "out", option, value)
+    assert (answer.code, said in answer.err) == (1, True)
