@@ -168,6 +168,24 @@ def test_ranks_that_spin_without_power_hang(lab):
     assert rec.draft.params["name"] == "allreduce"
 
 
+@pytest.mark.parametrize(("watts", "hangs"), [(13, True), (15, False)])
+def test_where_no_gpu_ever_idles_the_data_sheet_tells_the_floor(lab, watts, hangs):
+    lab.node(model="T4")  # a board of 70 W: a fifth is 14
+    lab.run("7", start=0, end=30, gpus=4, activity=1.0, power=watts * 1000.0)
+    found = lab.find("gang_hang")
+    assert len(found) == hangs
+    if hangs:
+        assert [each.name for each in found[0].draft.assumptions] == ["board_ratio"]
+        assert found[0].saving.gpu_hours == pytest.approx(120)
+
+
+def test_where_neither_idle_gpus_nor_a_data_sheet_tell_the_floor_nothing_hangs(lab, monkeypatch):
+    monkeypatch.setattr("scheduler_advisor.advice.kinds.gang_hang.board_watts", dict)
+    lab.node()
+    lab.run("7", start=0, end=30, gpus=4, activity=1.0, power=20_000.0)
+    assert lab.find("gang_hang") == []
+
+
 def test_ranks_that_work_at_full_power_do_not_hang(lab):
     lab.node()
     lab.idle_gpu("n1", 7)
