@@ -9,6 +9,7 @@ import pytest
 
 from analytics.errors import PriceError, ReportError
 from analytics.org import WHOLE_PPM, Mapping, load_mappings
+from analytics.prices import Price, load_prices
 from analytics.reports import cost_report, coverage_report, ledger_report, stranding_report
 from analytics.reports.keys import ALL_KEYS
 from analytics.window import EPOCH, Window
@@ -138,6 +139,22 @@ def test_a_model_without_price_is_flagged_and_not_called_free(site):
     assert report.rows[0]["cost"] is None
     assert report.total["unpriced_gpu_hours"] == 8
     assert "no price" in report.remarks[0]
+    assert report.identity.holds
+
+
+@pytest.mark.parametrize("last", ["5.00", "6.00"])
+def test_a_price_that_was_replaced_is_no_longer_what_installed_gpus_cost(site, last):
+    site.node().known().run(gpus=3, until=1, util=1.0)
+    first = {"5.00": "6.00", "6.00": "5.00"}[last]
+    twins = [
+        Price(gpu_model="h100", amount=Decimal(amount), currency="USD", kind="contracted",
+              source="file", effective_from=EPOCH)
+        for amount in (first, last)
+    ]  # fmt: skip
+    with site.store.work() as work:
+        load_prices(work, twins, at=site.window.since, actor="test")
+    report = cost_report(site.built().store, site.window)
+    assert report.total["cost"] == 8 * Decimal(last)
     assert report.identity.holds
 
 
