@@ -15,7 +15,8 @@ from analytics.reports.report import Row
 
 _HOUR = Fraction(1, 3_600_000_000 * WHOLE_PPM)
 _PER_HOUR = Decimal(3_600_000_000 * WHOLE_PPM)
-_CLASSES = tuple(name.value for name in LedgerClass)
+_CLASSES = frozenset(name.value for name in LedgerClass)
+_DARK = (LedgerClass.UNKNOWN, LedgerClass.ALLOCATED_UNMEASURED, Overlay.CONTESTED)
 _PLACES = Decimal("0.000000001")
 _NONE = Decimal(0).quantize(_PLACES)
 
@@ -46,19 +47,18 @@ class Sum:
     @property
     def posted(self) -> int:
         """GPU time in all classes."""
-        return sum(self.time[name] for name in _CLASSES)
+        return sum([amount for name, amount in self.time.items() if name in _CLASSES])
 
 
 def figures(row: Sum, cost: Decimal) -> Row:
     """The columns of a cost row."""
-    time, every = row.time, row.posted
-    dark = (
-        time[LedgerClass.UNKNOWN] + time[LedgerClass.ALLOCATED_UNMEASURED] + time[Overlay.CONTESTED]
-    )
+    every = row.posted
+    held = [(name, row.time.get(name, 0)) for name in HELD]
+    dark = sum([row.time.get(name, 0) for name in _DARK])
     return {
         "gpu_hours": hours(every),
-        "held_gpu_hours": hours(sum(time[name] for name in HELD)),
-        **{f"{name}_gpu_hours": hours(time[name]) for name in HELD},
+        "held_gpu_hours": hours(sum([amount for _, amount in held])),
+        **{f"{name}_gpu_hours": hours(amount) for name, amount in held},
         "stranded_gpu_hours": hours(row.stranded),
         "unpriced_gpu_hours": hours(row.unpriced),
         "cost": cost if row.priced or not every else None,
