@@ -55,7 +55,9 @@ def _build_day(work: Work, cluster: str, since: datetime, until: datetime) -> in
     if closed:
         set_aside(work, cluster, (since, until))
     digests = fact_digests(work, cluster, since, until)
-    kept = _dropped(work, cluster, recorded_hashes(work, cluster, since, until))
+    # Under new rules as well: what was measured then is known from the roll-up only.
+    recorded = recorded_hashes(work, cluster, since, until, any_rules=True)
+    kept = _dropped(work, cluster, recorded)
     gone = {hour for hour in kept if hour in digests}
     computed = compute(
         work, cluster, to_us(since), to_us(until), gone=[to_us(hour) for hour in gone]

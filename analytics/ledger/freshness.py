@@ -203,15 +203,19 @@ def samples_in(facts_hash: str | None) -> int:
 
 
 def recorded_hashes(
-    work: Work, cluster: str, since: datetime, until: datetime
+    work: Work, cluster: str, since: datetime, until: datetime, *, any_rules: bool = False
 ) -> dict[datetime, str]:
-    """What the hours in the ledger were made of; hours under older rules are not in it."""
+    """What the hours in the ledger were made of; under older rules only with ``any_rules``."""
     rows = work.rows(
-        "SELECT hour, facts_hash FROM ledger_build WHERE cluster = ? AND hour >= ? "
-        "AND hour < ? AND rules_version = ?",
-        [cluster, since, until, RULES_VERSION],
+        "SELECT hour, facts_hash, rules_version FROM ledger_build WHERE cluster = ? AND hour >= ? "
+        "AND hour < ?",
+        [cluster, since, until],
     )
-    return {row["hour"]: row["facts_hash"] for row in rows}
+    return {
+        row["hour"]: row["facts_hash"]
+        for row in rows
+        if any_rules or row["rules_version"] == RULES_VERSION
+    }
 
 
 def older(have: str | None, now: str) -> bool:

@@ -69,6 +69,17 @@ def test_an_hour_can_be_built_again_after_its_samples_were_dropped(day):
     assert after["allocated_unmeasured"] == pytest.approx(before.get("allocated_unmeasured", 0) + 1)
 
 
+def test_new_rules_keep_what_was_measured_before_the_samples_were_dropped(day):
+    before = day.built().hours_of()
+    with day.store.work() as work:
+        work.execute("DELETE FROM sample")
+        work.execute("UPDATE ledger_build SET rules_version = 'older'")
+    assert day.refreshed() == 24
+    assert day.hours_of() == before
+    assert day.hours_of()["used"] == pytest.approx(18.75)
+    assert day.refreshed() == 0
+
+
 def test_a_day_closes_after_its_grace_and_above_the_billing_coverage(day):
     day.built()
     with pytest.raises(ClosedDayError, match="stays open until 2026-10-09"):
