@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from scheduler_advisor.advice.amount import MICRO_GPU_S_PER_HOUR, Part
-from scheduler_advisor.advice.cut_up import HOUR, pool_hours, read_queues, waited
+from scheduler_advisor.advice.cut_up import HOUR, waited
 from scheduler_advisor.advice.draft import Draft, Duty, Owner
 from scheduler_advisor.advice.rule import Threshold, rule
 from scheduler_advisor.advice.site import Site
@@ -45,6 +45,13 @@ FROM advice_cell c JOIN advice_run r ON r.cluster = c.cluster AND r.run_id = c.r
 GROUP BY ALL
 """
 
+# One row = GPU time of one model that nobody held in one hour, while in service.
+_FREE = """
+SELECT cluster, gpu_model, hour, sum(free + stranded_cpu + stranded_mem + stranded_shape
+  + stranded_topology + gang_wait + policy_blocked)::BIGINT AS micro
+FROM advice_cell GROUP BY ALL HAVING micro > 0
+"""
+
 
 def find(site: Site) -> Iterator[Draft]:
     """One finding per quota."""
@@ -56,6 +63,7 @@ def find(site: Site) -> Iterator[Draft]:
     for row in site.rows(_HELD):
         hours = held[row["cluster"], row["account"]]
         hours[row["hour"]] = hours.get(row["hour"], 0.0) + row["held"] / 3.6e9
+    free = site.rows(_FREE)
     for quota in quotas:
         used = held.get((quota["cluster"], quota["account"]), {})
         count = round(site.window.duration_s / 3600)
@@ -66,7 +74,7 @@ def find(site: Site) -> Iterator[Draft]:
         others = sum((until - since).total_seconds() for since, until, _ in waits) / 3600
         much = unused > 0 and unused >= rules["unused_ratio"] * quota["gpus"]
         if much and others >= rules["min_waiting_hours"]:
-            taken = _taken(waits, unused, _free(site, quota))
+            taken = _taken(waits, unused, _free(site, quota, free))
             if taken:
                 yield _draft(site, quota, (peak, unused, others), taken)
 
@@ -83,16 +91,12 @@ def _waits(site: Site, quota: dict[str, Any]) -> Iterator[tuple[datetime, dateti
             yield since, until, run.gpus
 
 
-def _free(site: Site, quota: dict[str, Any]) -> dict[datetime, float]:
+def _free(site: Site, quota: dict[str, Any], rows: list[dict[str, Any]]) -> dict[datetime, float]:
     """GPU-hours of the quota's model that nobody held, by hour; every hour of the window."""
-    read_queues(site)
     free = dict.fromkeys(_hours(site), 0.0)
-    for hour, found in pool_hours(site, quota["cluster"], None).items():
-        free[hour] = sum(
-            row["micro"] / MICRO_GPU_S_PER_HOUR
-            for row in found.rows
-            if quota["gpu_model"] in (None, row["gpu_model"])
-        )
+    for row in rows:
+        if row["cluster"] == quota["cluster"] and quota["gpu_model"] in (None, row["gpu_model"]):
+            free[row["hour"]] += row["micro"] / MICRO_GPU_S_PER_HOUR
     return free
 
 
