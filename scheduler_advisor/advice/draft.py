@@ -121,7 +121,8 @@ class Draft:
     """One finding of one kind.
 
     ``subject`` identifies it from week to week. ``current``: what the fault cost in the window.
-    ``parts``: what the change would have won back. ``params`` fill the kind's sentences.
+    ``parts``: what the change would have won back; ``at_most``: what it could have, whoever had
+    asked for it, where that is more. ``params`` fill the kind's sentences.
     """
 
     kind: str
@@ -133,6 +134,7 @@ class Draft:
     parts: Sequence[Part]
     variant: str = ""  # which of the kind's sentences fit
     current: Sequence[Part] | None = None
+    at_most: Sequence[Part] | None = None
     figures: Sequence[Figure] = ()
     examples: Sequence[str] = ()
     samples: int | None = None

@@ -103,10 +103,11 @@ def _as_replayed(
     price = price_of(site, replay.cluster)
     own = replayed_saving(replay, found, same, price[0], {})
     tried = tuple(row for row in own.tried if row["name"] == same.name)
-    most = limit("rule_at_most", _weekly(site, draft), Unit.GPU_HOURS)
+    widest = draft if draft.at_most is None else replace(draft, parts=draft.at_most)
+    most = limit("rule_at_most", _weekly(site, widest), Unit.GPU_HOURS)
     return replace(
-        draft, parts=parts_of(found, same, price), replay=_of_capacity(own, same, tried),
-        figures=(*draft.figures, most),
+        draft, parts=parts_of(found, same, price), at_most=None,
+        replay=_of_capacity(own, same, tried), figures=(*draft.figures, most),
         assumptions=(*draft.assumptions, *assumptions_of(replay, found, same)),
     )  # fmt: skip
 

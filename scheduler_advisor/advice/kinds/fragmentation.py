@@ -147,6 +147,7 @@ def _draft(
                 "avoidable": placed.avoidable_ratio, "starts": placed.starts, "hour": hour,
                 "time_zone": site.window.time_zone, "hurt_gpu_hours": report.hurt_gpu_hours},
         parts=parts[1], current=parts[0],
+        at_most=[part.scaled(placed.avoidable_ratio) for part in parts[0]],
         figures=(
             observed("broken_gpu_hours", report.broken_gpu_hours, Unit.GPU_HOURS, command),
             observed("hurt_gpu_hours", report.hurt_gpu_hours, Unit.GPU_HOURS, command),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from telling_policy import moving_of, queue_of, rules_of
 
 from scheduler_advisor.engine import (
     Cluster,
@@ -97,42 +98,12 @@ def workload(draw, shares):
 
 
 def policy_of(draw, timed, shares):
-    reclaim = str(draw.choice(["none", "loose", "strict"]))
-    backfill = ["none", "greedy"] if shares else ["none", "greedy", "easy", "easy"]
-    values = {
-        "placement": str(draw.choice(["topology", "best-fit", "first-fit", "worst-fit"])),
-        "backfill": str(draw.choice(backfill)),
-        "backfill.depth": int(draw.choice([0, 0, 1, 3])),
-        "backfill.max_limit_s": int(draw.choice([0, 0, 9])),
-        "order": str(draw.choice(["fifo", "priority", "sjf-limit", "fair-share", "drf"])),
-        "fairshare.entitlement": str(draw.choice(["weight", "guarantee", "two-step"])),
-        "fairshare.half_life_s": int(draw.choice([0, 0, 20])),
-        "fairshare.period_s": int(draw.choice([1, 7])),
-        "preemption": str(draw.choice(["none", "priority", "priority"])),
-        "preemption.reach": "queue" if reclaim != "none" else "cluster",
-        "preemption.eligible": str(draw.choice(["all", "flagged"])),
-        "preemption.victims": str(draw.choice(["lowest-priority", "youngest", "least-lost"])),
-        "preemption.mode": str(draw.choice(["requeue", "scratch", "checkpoint"])),
-        "preemption.min_run_s": int(draw.choice([0, 0, 3])),
-        "preemption.max_per_job": int(draw.choice([0, 0, 1])),
-        "preemption.max_per_hour": int(draw.choice([0, 0, 2])),
-        "preemption.max_team_gpus_per_hour": int(draw.choice([0, 0, 4])),
-        "preemption.grace_s": int(draw.choice([1, 4])) if timed else 0,
-        "quota.reclaim": reclaim,
-        "quota.reclaim_to": str(draw.choice(["guarantee", "two-step"])),
-        "quota.strict": str(draw.random() < 0.2),
-    }
-    if timed and draw.random() < 0.5:
-        values |= {"preemption.gib_per_gpu": 2, "preemption.storage_gib_s": 3}
+    backfills = ["none", "greedy"] if shares else ["none", "greedy", "easy", "easy"]
+    placements = ["topology", "best-fit", "first-fit", "worst-fit"]
+    values = rules_of(draw, timed, placements, backfills) | moving_of(draw, timed)
     for queue in ("a", "b", "c"):
         if draw.random() < 0.6:
-            guarantee = int(draw.integers(0, 7))
-            values[f"quota.queues.{queue}.guarantee"] = guarantee
-            values[f"quota.queues.{queue}.weight"] = int(draw.integers(0, 3))
-            if draw.random() < 0.3:
-                values[f"quota.queues.{queue}.maximum"] = guarantee + 4
-            if draw.random() < 0.3:
-                values[f"quota.queues.{queue}.lend"] = int(draw.integers(0, 2))
+            values |= queue_of(draw, queue, 0)
     return Policy().with_values(values)
 
 

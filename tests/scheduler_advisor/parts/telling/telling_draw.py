@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from telling_policy import moving_of, queue_of, rules_of
 
 from scheduler_advisor.engine import (
     Cluster,
@@ -87,29 +88,8 @@ def workload(draw, elastic):
 
 
 def policy_of(draw, timed, elastic):
-    reclaim = str(draw.choice(["none", "loose", "strict"]))
-    values = {
-        "placement": str(draw.choice(["best-fit", "first-fit", "worst-fit"])),
-        "backfill": str(draw.choice(["none", "greedy", "easy", "easy"])),
-        "backfill.depth": int(draw.choice([0, 0, 1, 3])),
-        "backfill.max_limit_s": int(draw.choice([0, 0, 9])),
-        "order": str(draw.choice(["fifo", "priority", "sjf-limit", "fair-share", "drf"])),
-        "fairshare.entitlement": str(draw.choice(["weight", "guarantee", "two-step"])),
-        "fairshare.half_life_s": int(draw.choice([0, 0, 20])),
-        "fairshare.period_s": int(draw.choice([1, 7])),
-        "preemption": str(draw.choice(["none", "priority", "priority"])),
-        "preemption.reach": "queue" if reclaim != "none" else "cluster",
-        "preemption.eligible": str(draw.choice(["all", "flagged"])),
-        "preemption.victims": str(draw.choice(["lowest-priority", "youngest", "least-lost"])),
-        "preemption.mode": str(draw.choice(["requeue", "scratch", "checkpoint"])),
-        "preemption.min_run_s": int(draw.choice([0, 0, 3])),
-        "preemption.max_per_job": int(draw.choice([0, 0, 1])),
-        "preemption.max_per_hour": int(draw.choice([0, 0, 2])),
-        "preemption.max_team_gpus_per_hour": int(draw.choice([0, 0, 4])),
-        "preemption.grace_s": int(draw.choice([1, 4])) if timed else 0,
-        "quota.reclaim": reclaim,
-        "quota.reclaim_to": str(draw.choice(["guarantee", "two-step"])),
-        "quota.strict": str(draw.random() < 0.2),
+    placements = ["best-fit", "first-fit", "worst-fit"]
+    values = rules_of(draw, timed, placements, ["none", "greedy", "easy", "easy"]) | {
         "defrag": str(draw.choice(["none", "pending", "pending", "threshold", "hours"])),
         "defrag.hours": "1",
         "defrag.threshold": 0.2,
@@ -117,8 +97,7 @@ def policy_of(draw, timed, elastic):
         "defrag.every_s": int(draw.choice([0, 0, 5])),
         "defrag.min_gain": 0.1,
     }
-    if timed and draw.random() < 0.5:
-        values |= {"preemption.gib_per_gpu": 2, "preemption.storage_gib_s": 3}
+    values |= moving_of(draw, timed)
     if elastic:
         values |= {
             "elastic": "resize",
@@ -127,13 +106,7 @@ def policy_of(draw, timed, elastic):
         }
     for queue in ("a", "b", "c"):
         if queue == "a" or draw.random() < 0.6:
-            guarantee = int(draw.integers(1, 7))
-            values[f"quota.queues.{queue}.guarantee"] = guarantee
-            values[f"quota.queues.{queue}.weight"] = int(draw.integers(0, 3))
-            if draw.random() < 0.3:
-                values[f"quota.queues.{queue}.maximum"] = guarantee + 4
-            if draw.random() < 0.3:
-                values[f"quota.queues.{queue}.lend"] = int(draw.integers(0, 2))
+            values |= queue_of(draw, queue, 1)
             if queue != "c" and draw.random() < 0.2:
                 values[f"quota.queues.{queue}.parent"] = "above"
     return Policy().with_values(values)
