@@ -208,6 +208,7 @@ def drive_planned(
         if not full and lowest_new == NONE:
             continue
         passes += 1
+        overtaken = False
         next_planned = LATER
         for part in range(rules.components):
             last_rank = first_rank[part + 1]
@@ -294,6 +295,7 @@ def drive_planned(
                     until = until_of(rows, runs, job)
                     book_job(nodes, shapes, rows, book, profile, job, now, until, 1)
                     planned[job] = until
+                    overtaken = overtaken or waits_before
                     gone = milli_held(nodes, shapes, rows, book, plain, job, 1)
                     free_milli -= gone
                     held_milli += gone
@@ -317,7 +319,8 @@ def drive_planned(
                     nodes, shapes, rows, runs, book, profile, interruptible, planned,
                     w.deferred[one],
                 )  # fmt: skip
-        full = False
+        # Those before somebody who has started see him now: they may prefer other nodes.
+        full = overtaken
     totals[FREE] = free_milli
     totals[EVENTS] = events
     totals[PASSES] = passes
