@@ -28,9 +28,11 @@ from scheduler_advisor.engine.drive_holding import (
     drive_holding,
     empty_patience,
 )
+from scheduler_advisor.engine.drive_kept import drive_kept, suits_kept
 from scheduler_advisor.engine.drive_planned import LENGTHS, drive_planned
 from scheduler_advisor.engine.drive_pool import drive_pool, empty_pool, suits
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.kept import empty_kept
 from scheduler_advisor.engine.outcome import STATES, Deadlock, Outcome, State
 from scheduler_advisor.engine.parts.driver import driver_of
 from scheduler_advisor.engine.parts.fluid_run import simulate_fluid
@@ -90,17 +92,25 @@ def run(
     if suits(jobs, cluster, policy, rules):
         drive_pool(world, empty_pool(world, int(totals[FREE])), rules.smallest_milli, totals)
         return NO_DEADLOCKS
-    size, nodes = len(world.rows.run), len(world.nodes.table)
+    if suits_kept(jobs, cluster, policy):
+        drive_kept(world, rules, empty_kept(world, rules.most), totals)
+        return NO_DEADLOCKS
+    plan_anew(ready, totals)
+    return NO_DEADLOCKS
+
+
+def plan_anew(ready: Prepared, totals: NDArray[np.int64]) -> None:
+    """Lets the driver replay that plans at each pass anew: any conservative policy, slowly."""
+    world = ready.world
     drive_planned(
         world,
-        rules,
+        ready.rules,
         empty_profile(world.nodes, len(world.book.node) + 1),
-        np.full(size, NOWHEN, np.int64),
-        np.zeros((nodes, 4), np.int64),
+        np.full(len(world.rows.run), NOWHEN, np.int64),
+        np.zeros((len(world.nodes.table), 4), np.int64),
         np.zeros((len(world.shapes), LENGTHS, 2), np.int64),
         totals,
     )
-    return NO_DEADLOCKS
 
 
 def _outcome(

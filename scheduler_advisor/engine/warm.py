@@ -11,13 +11,15 @@ from scheduler_advisor.engine.policy import Backfill, Order, Policy
 from scheduler_advisor.engine.simulate import simulate
 
 CONSERVATIVE = Policy(backfill=Backfill.CONSERVATIVE)
+ANEW = Policy(backfill=Backfill.CONSERVATIVE, backfill_max_limit_s=9)
 
 
 # CPU-seconds of each on an empty cache, measured on one core of a virtual machine.
 STEPS = (
     ("in order, greedy and EASY", 2, Policy(backfill=Backfill.EASY), 32),
     ("conservative on a pool", 1, CONSERVATIVE, 5),
-    ("conservative on nodes", 2, CONSERVATIVE, 8),
+    ("conservative on nodes, its plan kept", 2, CONSERVATIVE, 10),
+    ("conservative on nodes, its plan made anew", 2, ANEW, 8),
     ("gang off", 2, Policy(gang=False), 10),
     ("orders, quotas and preemption by what runs", 2, Policy(order=Order.FAIR_SHARE), 60),
 )

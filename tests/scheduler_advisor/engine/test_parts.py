@@ -29,6 +29,7 @@ from scheduler_advisor.engine import (
 )
 from scheduler_advisor.engine.drive import drive
 from scheduler_advisor.engine.drive_holding import drive_holding
+from scheduler_advisor.engine.drive_kept import drive_kept
 from scheduler_advisor.engine.drive_planned import drive_planned
 from scheduler_advisor.engine.ledger import sample_ledger
 from scheduler_advisor.engine.policy import STATIC_ORDERS
@@ -213,8 +214,8 @@ def test_every_driver_is_compiled_once_whatever_the_cluster_looks_like():
         cluster = Cluster.build(gpus=[2, 2], gpu_model=models)
         for policy in (*ALL, Policy(gang=False)):
             simulate(jobs, cluster, policy)
-    drivers = (drive, drive_planned, drive_holding)
-    assert [len(one.signatures) for one in drivers] == [1, 1, 1]
+    drivers = (drive, drive_planned, drive_kept, drive_holding)
+    assert [len(one.signatures) for one in drivers] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("placement", IN_TIME)
