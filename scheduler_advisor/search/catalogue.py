@@ -82,6 +82,7 @@ SAID: Mapping[str, tuple[str, ...]] = {
     "defrag_nightly": ("hour",),
     "defrag_twice": ("hour", "other"),
     "fill_upto": ("minutes",),
+    "backfill_planned": ("jobs",),
 }
 
 
@@ -96,6 +97,8 @@ CHANGES: tuple[Change, ...] = (
     Change("backfill_deep", Part.BACKFILL, {"backfill": "easy", "backfill.depth": 0}),
     Change("backfill_greedy", Part.BACKFILL, {"backfill": "greedy"}, risk=3),
     Change("backfill_conservative", Part.BACKFILL, {"backfill": "conservative"}, risk=2),
+    Change("backfill_planned:100", Part.BACKFILL, {"backfill": "conservative",
+           "backfill.depth": 100}, risk=2),
     Change("fill_1h", Part.BACKFILL, {"backfill": "greedy", "backfill.max_limit_s": 3600}, risk=2),
     Change("fill_15m", Part.BACKFILL, {"backfill": "greedy", "backfill.max_limit_s": 900}, risk=2,
            prompted_by=(GANG,)),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler_advisor.engine.drive_kept import keeps_plan
 from scheduler_advisor.engine.parts.driver import driver_of
 from scheduler_advisor.engine.policy import Backfill, Policy
 from scheduler_advisor.goals import Goals
@@ -27,7 +28,9 @@ from scheduler_advisor.search.of_site import site_changes
 from scheduler_advisor.search.quota_changes import quota_changes
 from scheduler_advisor.search.writing import alone
 
-FEW = 20_000  # jobs up to which a plan for all of them is tried: its cost grows with the queue
+# Jobs up to which a plan for all that wait is tried: its cost grows with the queue, and the loads
+# that a change is tried at make long ones. Beyond, the first hundred have a place in the plan.
+FEW = 20_000
 # Jobs a second on a busy cluster, as measured: the drivers that are not the core one.
 PARTS_RATE, LIVE_RATE = 4_000, 50_000
 LONGEST_S = 45  # one replay: forty of them on two cores stay within a quarter of an hour
@@ -129,6 +132,7 @@ def _sensible(change: Change, policy: Policy, past: Past, goals: Goals) -> bool:
     needs = {
         # A plan for every job is made in whole GPUs.
         "backfill_conservative": len(jobs) <= FEW and not (jobs.gpu_milli > 0).any(),
+        "backfill_planned:100": len(jobs) > FEW and keeps_plan(jobs, cluster),
         "order_priority": varied,
         "order_multifactor": len(jobs.qos.names) > 1,
         "order_fair_share": len(jobs.team.names) > 1,

@@ -10,6 +10,7 @@ import pytest
 from scheduler_advisor.diagnosis.aims import team_fairness
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
+from scheduler_advisor.engine.limits import Limit, Scope
 from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.engine.simulate import simulate
 from scheduler_advisor.goals import Goals, parse_goals
@@ -58,6 +59,18 @@ def test_what_answers_no_cause_is_left_out_and_said():
         tuple(change.name.split(":")[0] for change in changes)
         for changes in usable(past, planned, Goals(), {"gang"}).sets
     ]
+
+
+def test_in_a_long_history_only_the_first_who_wait_have_a_plan():
+    """With limits of teams a plan is made anew at each pass, which no long history bears."""
+    past = a_past()
+    again = np.repeat(np.arange(1200), 17)
+    many = replace(past, jobs=past.jobs.take(again), wait_s=past.wait_s[again])
+    limited = replace(many, cluster=replace(many.cluster, limits=(Limit(Scope.USER, max_gpus=9),)))
+    plans = {"backfill_conservative", "backfill_planned"}
+    assert plans & names_of(usable(past, EASY, Goals(), ())) == {"backfill_conservative"}
+    assert plans & names_of(usable(many, EASY, Goals(), ())) == {"backfill_planned"}
+    assert not plans & names_of(usable(limited, EASY, Goals(), ()))
 
 
 def test_urgency_prompts_guards_for_preemption_only_where_work_resumes():
