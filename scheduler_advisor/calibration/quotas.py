@@ -165,7 +165,7 @@ class _Tree:
             first += [f"the QoS of partition {name}" for name in self._before.partitions]
             yield (
                 f"{', '.join(first[:3])}: a limit of its own goes before those of accounts and "
-                "users; what its jobs hold is not counted against them in the replay"
+                "users, against which its jobs count all the same"
             )
         typed = sorted(
             key

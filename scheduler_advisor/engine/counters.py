@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
 from scheduler_advisor.engine.limits import Limit, Scope
 from scheduler_advisor.engine.waiting import MAX_JOBS, MAX_MILLI
-from scheduler_advisor.engine.world import WHOLE, Limits
+from scheduler_advisor.engine.world import COUNTED, WHOLE, Limits
 
 Ints = NDArray[np.int64]
 NO_LIMIT = 1 << 60
@@ -29,9 +31,10 @@ def counters_of(jobs: Jobs, cluster: Cluster) -> tuple[Limits, NDArray[np.bool_]
         alone |= bound & ((size > gpus) | (count < 1))
         if limit.scope is Scope.JOB:
             continue
-        number = _number(jobs, limit)
-        columns.append(np.where(bound, number + len(max_milli), -1))
-        made = int(number.max(initial=0)) + 1
+        number = _number(jobs, limit) + len(max_milli)
+        counted = bound_by(jobs, replace(limit, but_qos=(), but_partitions=()))
+        columns.append(np.where(bound, number, np.where(counted, number + COUNTED, -1)))
+        made = int(number.max(initial=len(max_milli))) + 1 - len(max_milli)
         max_milli += [gpus] * made
         max_jobs += [count] * made
     table = np.zeros((len(max_milli), 4), np.int64)

@@ -8,6 +8,7 @@ from scheduler_advisor.engine.jit import kernel, leaf
 from scheduler_advisor.engine.packing.fragmentation import unusable
 from scheduler_advisor.engine.scored import typical_in
 from scheduler_advisor.engine.waiting import JOBS, MAX_JOBS, MAX_MILLI, MILLI
+from scheduler_advisor.engine.world import COUNTED
 
 HELD, FAILED, DRAINED, RESERVED, GANG_WAIT, NO_CPU, NO_MEM, SHAPE, BLOCKED, FREE = range(10)
 # Columns of Walk.jobs
@@ -92,8 +93,9 @@ def move(w: Walk, job: int, sign: int) -> None:
     for at in range(w.of_job.shape[1]):
         one = w.of_job[job, at]
         if one >= 0:
-            w.limits[one, MILLI] -= sign * size
-            w.limits[one, JOBS] -= sign
+            counter = one & (COUNTED - 1)
+            w.limits[counter, MILLI] -= sign * size
+            w.limits[counter, JOBS] -= sign
 
 
 @leaf
@@ -144,7 +146,7 @@ def over_limit(w: Walk, job: int, size: int) -> bool:
     over = False
     for at in range(w.of_job.shape[1]):
         one = w.of_job[job, at]
-        if one >= 0 and (
+        if 0 <= one < COUNTED and (
             w.limits[one, MILLI] + size > w.limits[one, MAX_MILLI]
             or w.limits[one, JOBS] >= w.limits[one, MAX_JOBS]
         ):

@@ -39,7 +39,7 @@ class Limit:
     """An association's or a QoS's limit: at most so many GPUs or running jobs at once, per user,
     per account or together. It binds the jobs whose qos, account, user and (first) partition equal
     those given here; `below`: accounts that it binds as well. Jobs of `but_qos`, and jobs in
-    `but_partitions`, have a limit that goes before it, and are neither bound nor counted."""
+    `but_partitions`, have a limit that goes before it: they are counted and not bound."""
 
     scope: Scope
     max_gpus: int | None = None

@@ -6,7 +6,7 @@ One loop over instants. At each: completions, node ups and downs, timers, arriva
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
@@ -115,7 +115,8 @@ class World:
         )
 
     def _together(self, limit: Limit, one: Job, other: Job) -> bool:
-        if not self._bound(limit, one) or limit.scope is Scope.JOB:
+        counts = replace(limit, but_qos=(), but_partitions=())
+        if not self._bound(counts, one) or limit.scope is Scope.JOB:
             return False
         if limit.scope is Scope.ALL:
             return True

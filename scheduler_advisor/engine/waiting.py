@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_advisor.engine.jit import kernel
 from scheduler_advisor.engine.ranks import Ranks, insert
-from scheduler_advisor.engine.world import Family, Held, Limits, Rows
+from scheduler_advisor.engine.world import COUNTED, Family, Held, Limits, Rows
 
 MAX_MILLI, MAX_JOBS, MILLI, JOBS = 0, 1, 2, 3  # columns of Limits.table
 
@@ -32,6 +32,8 @@ def held_back(
             one = limits.of_job[job, k]
             if one < 0:
                 break
+            if one >= COUNTED:  # it raises the counter, and another limit binds it instead
+                continue
             counter = limits.table[one]
             if counter[MILLI] + size > counter[MAX_MILLI] or counter[JOBS] >= counter[MAX_JOBS]:
                 return True
@@ -45,8 +47,9 @@ def count_in(limits: Limits, size: int, job: int, sign: int) -> None:
         one = limits.of_job[job, k]
         if one < 0:
             break
-        limits.table[one, MILLI] += sign * size
-        limits.table[one, JOBS] += sign
+        counter = one & (COUNTED - 1)
+        limits.table[counter, MILLI] += sign * size
+        limits.table[counter, JOBS] += sign
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from scheduler_advisor.engine.ranks import Ranks
 
 WHOLE = 1000  # thousandths of one GPU
+COUNTED = 1 << 40  # added to a counter that a job raises and is not bound by
 
 # Columns of Nodes.table: free, total, what ends by the shadow (while STAMP is the shadow's).
 GPU, CPU, MEM, TASKS = 0, 1, 2, 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.jobs import Jobs
@@ -210,7 +211,8 @@ class Queues:
         )
 
     def _together(self, limit: Limit, one: int, other: int) -> bool:
-        if not self._bound(limit, one) or limit.scope is Scope.JOB:
+        counts = replace(limit, but_qos=(), but_partitions=())
+        if not self._bound(counts, one) or limit.scope is Scope.JOB:
             return False
         if limit.scope is Scope.ALL:
             return True
