@@ -50,6 +50,14 @@ def simulator_is_warm() -> bool:
     return mark().exists()
 
 
+def load_simulator(_held: object, _item: object) -> None:
+    """Work for a process that is to replay: every driver is loaded, so that no replay waits for
+    its own; half a second where all is compiled."""
+    from scheduler_advisor.engine import warm  # loads the compiler
+
+    warm(lambda *_: None)
+
+
 class Progress:
     """Written by the process that compiles; the file goes with the block, whatever ends it."""
 

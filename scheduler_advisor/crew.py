@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import subprocess
@@ -16,9 +17,19 @@ from typing import Any
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.workers import LOOK_EVERY_S, CancelledError, never
 
+log = logging.getLogger(__name__)
+
 GRACE_S = 2.0
 """So long may a piece of work that nobody wants any more go on: most end by themselves, and a new
 process would take as long until it works again."""
+
+
+def _told(future: Future[Any]) -> None:
+    """Nobody waits for what makes ready: the work that follows meets the same fault, and says so
+    to whoever asked for it."""
+    error = None if future.cancelled() else future.exception()
+    if error is not None:
+        log.info("a worker process was not made ready: %s", error)
 
 
 class Process:
@@ -51,6 +62,11 @@ class Process:
         if fine:
             return answer
         raise answer
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was ever asked for work."""
+        return self._child is not None
 
     def holds(self, held: Any) -> bool:
         """Whether this input need not be sent again."""
@@ -144,6 +160,14 @@ class Crew:
             running = [future for future in waiting if not future.cancel()]
             for future in wait(running, GRACE_S).not_done:
                 self._interrupt(tickets[future])
+
+    def ready(self, work: Callable[[Any, Any], Any]) -> None:
+        """Start the processes with ``work(None, None)`` while the caller does something else;
+        nothing where one has begun already. What comes afterwards waits for it."""
+        if not any(process.begun for process in self._all):
+            for _ in self._all:
+                future = self._threads.submit(self._one, object(), None, work, None)
+                future.add_done_callback(_told)
 
     def close(self) -> None:
         """End the processes; what they work on is lost."""

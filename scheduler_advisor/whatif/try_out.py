@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 from scheduler_advisor.calibration.calibrate import Calibration
-from scheduler_advisor.compiled import wait_for_compiler
+from scheduler_advisor.compiled import load_simulator, wait_for_compiler
 from scheduler_advisor.crew import Crew
 from scheduler_advisor.goals import Goals
 from scheduler_advisor.replayed import Replayed
@@ -94,6 +94,7 @@ def _result(run: Run, crew: Crew, runs: Runs, wish: Wish) -> dict[str, Any]:
 def _worked_out(run: Run, crew: Crew, runs: Runs, key: Key) -> tuple[Calibration, Bench]:
     """The past with its policy in force."""
     wait_for_compiler(run)
+    crew.ready(load_simulator)  # while this process reads
     run.tell("read")
     loaded = load(runs.store, run.window, key[2])
     if isinstance(loaded, Replayed):

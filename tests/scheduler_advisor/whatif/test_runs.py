@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from collector.model import JobRun
+from scheduler_advisor.compiled import load_simulator
 from scheduler_advisor.crew import Crew
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.messages import Words
@@ -162,6 +163,31 @@ def test_how_far_it_is_grows_from_stage_to_stage_and_cluster_to_cluster():
     run.stop.set()
     with pytest.raises(CancelledError):
         run.tell("report")
+
+
+@pytest.mark.parametrize("work", [operator.is_, operator.add], ids=["fine", "it fails"])
+def test_processes_are_made_ready_once_and_work_afterwards(work):
+    crew = Crew(2)
+    try:
+        crew.ready(work)  # None is None; None + None is an error
+        assert sorted(crew.each(abs, operator.call, [-1, 2])) == [(-1, 1), (2, 2)]
+        assert all(process.begun for process in crew._all)
+        crew.ready(work)
+        assert any(process.holds(abs) for process in crew._all), "the input is not taken from them"
+    finally:
+        crew.close()
+
+
+def test_the_processes_of_a_whatif_load_the_simulator_before_it_reads(crowd, monkeypatch):
+    asked = []
+
+    def ready(_, work):
+        asked.append(work)
+        raise CancelledError("seen")
+
+    monkeypatch.setattr(Crew, "ready", ready)
+    run = finished(start_whatif(crowd, WINDOW, "c", Wish()))
+    assert (asked, run.state) == ([load_simulator], RunState.CANCELLED)
 
 
 def test_one_who_comes_later_has_its_turn_after_one_item_of_each():
