@@ -10,7 +10,7 @@ import numpy as np
 from analytics.ledger.broken import Breakage
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import FAILED_STATES, Fleet
-from analytics.ledger.held import Held, Piece
+from analytics.ledger.held import Held, Piece, spans_of
 from analytics.ledger.host import HostShares
 from analytics.ledger.kernel import state as k
 from analytics.ledger.order import stable_order
@@ -109,17 +109,6 @@ def held_events(out: EventList, held: Held, host: HostShares, loose: list[Breaka
         out.span(k.BROKEN, breakage.pool, 1, breakage.t0, breakage.t1)
     out.spans(k.CPU, host.node, host.cpus * 1000, host.t0, host.t1)
     out.spans(k.MEM, host.node, host.mem_mib, host.t0, host.t1)
-
-
-def spans_of(pieces: list[Piece]) -> list[tuple[int, int]]:
-    """When any of the pieces holds."""
-    spans: list[tuple[int, int]] = []
-    for t0, t1 in sorted((piece.t0, piece.t1) for piece in pieces):
-        if spans and t0 <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], t1))
-        else:
-            spans.append((t0, t1))
-    return spans
 
 
 def reservation_events(out: EventList, facts: Facts, fleet: Fleet) -> k.Array:

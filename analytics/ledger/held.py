@@ -107,3 +107,14 @@ class Held:
         """Every piece as an object."""
         yield from self.plain.pieces()
         yield from self.pieces
+
+
+def spans_of(pieces: list[Piece]) -> list[tuple[int, int]]:
+    """When any of the pieces holds."""
+    spans: list[tuple[int, int]] = []
+    for t0, t1 in sorted((piece.t0, piece.t1) for piece in pieces):
+        if spans and t0 <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], t1))
+        else:
+            spans.append((t0, t1))
+    return spans

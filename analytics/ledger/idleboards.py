@@ -11,9 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from analytics.ledger.classes import INDEX, NOT_HELD
-from analytics.ledger.events import spans_of
 from analytics.ledger.frame import Frame
-from analytics.ledger.held import Piece
+from analytics.ledger.held import Piece, spans_of
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.remainder import Left, Place
 from analytics.window import from_us

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 
 from analytics.ledger.broken import Breakage
 from analytics.ledger.classes import NOT_HELD, LedgerClass, Overlay
-from analytics.ledger.events import spans_of
 from analytics.ledger.facts import Facts
 from analytics.ledger.fleet import FAILED_STATES
 from analytics.ledger.frame import Frame
 from analytics.ledger.geometry import Boards
-from analytics.ledger.held import Piece
+from analytics.ledger.held import Piece, spans_of
 from analytics.ledger.split import split
 
 Place = tuple[int, str, int]

@@ -15,7 +15,7 @@ from analytics.ledger.allocations import Allocation
 from analytics.ledger.facts import Facts
 from analytics.ledger.fit import Claim, Excess, Grant, fit
 from analytics.ledger.fleet import Fleet, clip
-from analytics.ledger.held import Conflict, Held, Piece, Plain
+from analytics.ledger.held import Conflict, Held, Piece, Plain, spans_of
 from analytics.ledger.kernel.state import Array
 from analytics.ledger.order import stable_order
 from analytics.ledger.room import crowded_pools
@@ -96,7 +96,7 @@ def _resolve_pool(
     node = fleet.pools[pool][0]
     boards = {gpu: _resolve_gpu(held, (pool, node, gpu), named[gpu], span) for gpu in sorted(named)}
     whole = [a for a in _unnamed(allocations) if a.t0 < span[1] and a.t1 > span[0]]
-    touched = [(gpu, t0, t1) for gpu in boards for t0, t1 in _union(boards[gpu])]
+    touched = [(gpu, t0, t1) for gpu in boards for t0, t1 in spans_of(boards[gpu])]
     claims = [_claim(a, i, a.gpus, span) for i, a in enumerate(whole)]
     # A GPU that the facts name is believed before a mere count.
     claims += [Claim((0, gpu, i), t0, t1, 1) for i, (gpu, t0, t1) in enumerate(touched)]
@@ -187,17 +187,6 @@ def _too_many(node: str, gpu: str | None, run: str | None, over: Excess) -> Conf
         "earlier-start-holds", over.t0, over.t1, over.amount * (over.t1 - over.t0),
         f"{where}: run {run or gpu} claims more than is there; the run that started first keeps it",
     )  # fmt: skip
-
-
-def _union(pieces: list[Piece]) -> list[tuple[int, int]]:
-    """When a named GPU is held by anybody."""
-    spans: list[tuple[int, int]] = []
-    for t0, t1 in sorted((piece.t0, piece.t1) for piece in pieces):
-        if spans and t0 <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], t1))
-        else:
-            spans.append((t0, t1))
-    return spans
 
 
 def _unnamed(allocations: list[Allocation]) -> Iterator[Allocation]:
