@@ -42,6 +42,7 @@ def result_shown(page: Page, run: Run) -> None:
         draw(_daily(result, words), key="whatif_daily", height=250)
         show(heading(words("whatif.boundary"), words("whatif.boundary_hint")))
         show(_boundary(result, words))
+        show(_left_out(result, words))
     if run.state is RunState.DONE:
         _save(page, run, result)
 
@@ -141,6 +142,13 @@ def _boundary(result: dict[str, Any], words: Words) -> str:
         for row in result["boundary"]
     ]  # fmt: skip
     return table(columns, rows)
+
+
+def _left_out(result: dict[str, Any], words: Words) -> str:
+    """Which loads were not replayed, and what to set so that they are."""
+    loads = ", ".join(f"× {load:g}" for load in result.get("loads_left_out", ()))
+    text = words("whatif.loads_left_out", loads=loads) if loads else ""
+    return f'<p class="hint">{escape(text)}</p>' if text else ""
 
 
 def _flat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

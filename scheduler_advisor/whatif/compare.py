@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_advisor.calibration.grade import Grade
+from scheduler_advisor.engine.policy import Backfill
 from scheduler_advisor.engine.policy_text import to_toml
 from scheduler_advisor.past import Past
 from scheduler_advisor.search.alter import World
 from scheduler_advisor.search.bench import Bench, Trial
 from scheduler_advisor.search.candidate import Weekly, harmed
 from scheduler_advisor.search.effects import Effects
+from scheduler_advisor.search.usable import FEW
 
+PLANNED = (Backfill.CONSERVATIVE, Backfill.CONSERVATIVE_COMPRESS)
 LOADS = (1.3, 0.7)  # the longest replays first, so that no process is left over with one
 FIGURES = (
     ("mean_wait_s", False), ("p95_wait_s", False), ("urgent_p95_s", False), ("big_p95_s", False),
@@ -23,10 +26,20 @@ FIGURES = (
 SAME = 0.01  # a hundredth is no difference
 
 
-def trials(base: Trial, candidate: Trial) -> list[Trial]:
+def loads_tried(base: Trial, candidate: Trial, past: Past) -> tuple[float, ...]:
+    """The other loads at which both are replayed. In a long history thousands wait under more
+    load, and a plan in which each has a place takes a quarter of an hour: that is left out."""
+    deep = len(past.jobs) > FEW and any(
+        trial.policy.backfill in PLANNED and not trial.policy.backfill_depth
+        for trial in (base, candidate)
+    )
+    return tuple(load for load in LOADS if load < 1 or not deep)
+
+
+def trials(base: Trial, candidate: Trial, past: Past) -> list[Trial]:
     """Today and the candidate first, then both under more and less load: the boundary."""
     found = [base, candidate]
-    for load in LOADS:
+    for load in loads_tried(base, candidate, past):
         found.append(Trial(base.policy, World(load=load)))
         world = replace(candidate.world, load=candidate.world.load * load)
         found.append(Trial(candidate.policy, world))
@@ -58,6 +71,7 @@ def side_by_side(
         "lost": [row["measure"] for row in rows if row["better"] is False],
         "harms": list(harmed(today, after)),
         "boundary": _boundary(base, candidate, known),
+        "loads_left_out": sorted(set(LOADS) - set(loads_tried(base, candidate, bench.past))),
         "daily": {"first_day": bench.past.day(0), "today": today.blocked.round(2).tolist(),
                   "candidate": after.blocked.round(2).tolist()},
         "engine_s": round(today.engine_s + after.engine_s, 3),

@@ -78,7 +78,7 @@ def _result(run: Run, crew: Crew, runs: Runs, wish: Wish) -> dict[str, Any]:
     key = (runs.store.path, run.window, run.cluster, facts)
     found, bench = _known.past(key) or _worked_out(run, crew, runs, key)
     base, candidate = Trial(found.policy), Trial(wish.policy(found.policy), wish.world)
-    wanted = trials(base, candidate)
+    wanted = trials(base, candidate, bench.past)
     known = {t: effects for t in wanted if (effects := _known.trial(key, t)) is not None}
     left = [trial for trial in wanted if trial not in known]
     run.tell("replay", len(known), len(wanted))

@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.parts import progress
 from dashboard.whatif.ask import _pairs
-from dashboard.whatif.result import _boundary, _sentence, _table
+from dashboard.whatif.result import _boundary, _left_out, _sentence, _table
 from dashboard.words import Words
 from scheduler_advisor.compiled import Compiling
 from scheduler_advisor.running.run import Run, RunState
@@ -105,6 +105,15 @@ def test_gained_and_lost_are_told_by_text_and_not_by_colour_alone():
     assert "gained: Mean wait" in markup
     assert "lost: GPUs on the fullest node" in markup
     assert "-3.0" in _boundary(RESULT, words)
+
+
+def test_loads_that_were_not_replayed_are_named_with_what_to_set():
+    said = _left_out(RESULT | {"loads_left_out": [1.3]}, Words("en"))
+    assert "Not replayed at × 1.3" in said
+    assert "backfill.depth = 100" in said
+    assert "× 1.3에서는" in _left_out(RESULT | {"loads_left_out": [1.3]}, Words("ko"))
+    assert _left_out(RESULT | {"loads_left_out": []}, Words("en")) == ""
+    assert _left_out(RESULT, Words("en")) == ""
 
 
 def test_keys_are_read_line_by_line():

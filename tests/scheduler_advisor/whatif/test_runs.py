@@ -14,18 +14,22 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from collector.model import JobRun
 from scheduler_advisor.compiled import load_simulator
 from scheduler_advisor.crew import Crew
+from scheduler_advisor.engine.policy import Policy
 from scheduler_advisor.errors import AdvisorError
 from scheduler_advisor.messages import Words
 from scheduler_advisor.running import runs as runs_module
 from scheduler_advisor.running.journal import declare_lost, last_run, past_runs
 from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.running.runs import Runs
+from scheduler_advisor.search.bench import Trial
+from scheduler_advisor.whatif.compare import loads_tried, trials
 from scheduler_advisor.whatif.proposals import proposals, save_proposal
 from scheduler_advisor.whatif.try_out import start_whatif
 from scheduler_advisor.whatif.wish import Wish, WishError
@@ -163,6 +167,22 @@ def test_how_far_it_is_grows_from_stage_to_stage_and_cluster_to_cluster():
     run.stop.set()
     with pytest.raises(CancelledError):
         run.tell("report")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "keys", "loads"),
+    [
+        (20_001, {"backfill": "conservative"}, (0.7,)),
+        (20_001, {"backfill": "conservative", "backfill.depth": "100"}, (1.3, 0.7)),
+        (20_001, {"backfill": "easy"}, (1.3, 0.7)),
+        (20_000, {"backfill": "conservative"}, (1.3, 0.7)),
+    ],
+)
+def test_in_a_long_history_a_plan_for_all_is_not_tried_under_more_load(jobs, keys, loads):
+    past = SimpleNamespace(jobs=range(jobs))
+    base, candidate = Trial(Policy()), Trial(Policy().with_values(keys))
+    assert loads_tried(base, candidate, past) == loads
+    assert len(trials(base, candidate, past)) == 2 + 2 * len(loads)
 
 
 @pytest.mark.parametrize("work", [operator.is_, operator.add], ids=["fine", "it fails"])

@@ -179,7 +179,6 @@ def test_a_month_of_ten_thousand_gpus_is_advised_on_from_its_store(month, record
     record_proof("whatif_from_store", jobs=jobs, gpus=gpus, first_s=first, next_s=tried)
 
 
-UNBOUNDED = {"backfill": "conservative"}  # under more load thousands have a place in each plan
 WISHES = (
     {"placement": "best-fit"},
     {"order": "priority"},
@@ -189,7 +188,7 @@ WISHES = (
     {"preemption": "priority", "order": "priority"},
     {"backfill": "greedy"},
     {"backfill": "conservative", "backfill.depth": "100"},
-    UNBOUNDED,
+    {"backfill": "conservative"},
 )
 """What is tried one by one; all but the first leave a queue of hundreds to thousands."""
 
@@ -206,10 +205,8 @@ def tried_in(path):
                 run = start_whatif(runs, Window(T0, UNTIL), "c", wish)
                 assert run.answered.wait(500)
                 took.append(round(time.monotonic() - began, 2))  # other loads come after it
-                if keys == UNBOUNDED:
-                    assert runs.cancel(run.run_id)
                 assert run.over.wait(500)
-                assert run.error is None or keys == UNBOUNDED
+                assert run.error is None
         finally:
             runs.close()
     return took
