@@ -12,10 +12,10 @@ import streamlit as st
 from dashboard import connection, data
 from dashboard.formats import moment, percent
 from dashboard.parts.html import show, strong
+from dashboard.parts.redraw import redrawn_when
 from dashboard.view import DEFAULT_DAYS, View, read_view
 from dashboard.words import Words
 
-LOOKED_AT_EVERY_S = 2.0
 EMPTY_COMMANDS = (
     ("empty.slurm", "unstrand import slurm --cluster NAME --live"),
     ("empty.demo", "unstrand demo"),
@@ -79,13 +79,11 @@ def _looked_at_again(shown: data.Span | None) -> None:
     """Draws the page anew once the store holds something else than was ``shown``: nobody has to
     reload a page that was opened while its facts or their ledger were on the way."""
 
-    @st.fragment(run_every=LOOKED_AT_EVERY_S)
-    def look() -> None:
+    def changed() -> bool:
         path = connection.current_path()
-        if path is None or data.has_changed(path, shown):
-            st.rerun()
+        return path is None or data.has_changed(path, shown)
 
-    look()
+    redrawn_when(changed)
 
 
 def answer(text: str, page: Page, coverage: float | None, price_book: str | None) -> None:

@@ -12,8 +12,10 @@ from dashboard.advice.source import newest
 from dashboard.frame import Page
 from dashboard.navigation import go
 from dashboard.parts.html import heading, show
-from dashboard.parts.progress import awaited, page_runs
+from dashboard.parts.progress import page_runs
+from dashboard.parts.redraw import redrawn_when
 from scheduler_advisor.messages import Words as Sentences
+from scheduler_advisor.running.run import RunState
 
 SHOWN = 3
 
@@ -47,7 +49,7 @@ def _nothing(page: Page, *, made: bool) -> None:
     text = "best_nothing" if made else "best_coming" if working else "best_none"
     show(f'<p class="fine">{escape(page.words(f"overview.{text}"))}</p>')
     if working:
-        awaited(working[0])
+        redrawn_when(lambda: working[0].state is not RunState.RUNNING)
 
 
 def _owner(rec: dict[str, Any], sentences: Sentences) -> str:

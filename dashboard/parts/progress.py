@@ -18,7 +18,6 @@ from scheduler_advisor.running.run import Run, RunState
 from scheduler_advisor.running.runs import Runs, runs_of
 
 REDRAWN_EVERY_S = 0.5
-AWAITED_EVERY_S = 2.0
 
 
 def page_runs(page: Page) -> Runs:
@@ -44,17 +43,6 @@ def watched(page: Page, run: Run, key: str) -> None:
             page_runs(page).cancel(run.run_id)
 
     progress()
-
-
-def awaited(run: Run) -> None:
-    """Draws the page anew when ``run`` ends; for pages that only show what it brings."""
-
-    @st.fragment(run_every=AWAITED_EVERY_S)
-    def look() -> None:
-        if run.state is not RunState.RUNNING:
-            st.rerun()
-
-    look()
 
 
 def ended(run: Run, words: Words) -> None:

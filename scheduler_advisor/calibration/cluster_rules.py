@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from collector.slurm.duration import limit_seconds
-from scheduler_advisor.calibration.hierarchy import GROUP_JOBS, OWN_JOBS, Hierarchy, gpu_limit
+from scheduler_advisor.calibration.hierarchy import (
+    GROUP_JOBS,
+    OWN_JOBS,
+    Hierarchy,
+    gpu_limit,
+    names_under,
+)
 from scheduler_advisor.engine.cluster import Cluster
 from scheduler_advisor.engine.limits import Limit, Partition, Scope
 
@@ -18,31 +24,28 @@ def with_rules(
     of accounts, from settings. ``queues_are_qos``: what a QoS may hold in all is a quota of the
     policy, and no limit here."""
     parts = tuple(_partition(part, settings) for part in cluster.partitions)
-    limits = [limit for name in _names(settings, "qos.") for limit in _limits(name, settings)]
+    hierarchy = Hierarchy(settings)
+    limits = [limit for name in names_under(settings, "qos.")
+              for limit in _limits(name, settings, hierarchy)]  # fmt: skip
     if queues_are_qos:
         limits = [replace(each, max_gpus=None) if each.scope is Scope.ALL and not each.partition
                   else each for each in limits]  # fmt: skip
         limits = [each for each in limits if (each.max_gpus, each.max_jobs) != (None, None)]
-    limits += _job_counts(settings)
+    limits += _job_counts(settings, hierarchy)
     return replace(cluster, partitions=parts, limits=(*cluster.limits, *limits))
 
 
-def _job_counts(settings: Mapping[str, str]) -> list[Limit]:
+def _job_counts(settings: Mapping[str, str], hierarchy: Hierarchy) -> list[Limit]:
     """How many jobs accounts, and each of their users, may run at once."""
-    found, hierarchy = [], Hierarchy(settings)
+    found = []
     for scope, key, before in ((Scope.ALL, "GrpJobs", GROUP_JOBS),
                                (Scope.USER, "MaxJobs", OWN_JOBS)):  # fmt: skip
         spared = hierarchy.before_accounts(before)
-        for name in _names(settings, "account."):
+        for name in names_under(settings, "account."):
             count = settings.get(f"account.{name}.{key}", "")
             if count.isdigit():
                 found.append(spared.spares(Limit(scope, max_jobs=int(count), account=name)))
     return found
-
-
-def _names(settings: Mapping[str, str], prefix: str) -> list[str]:
-    return sorted({key[len(prefix) :].rpartition(".")[0] for key in settings
-                   if key.startswith(prefix)})  # fmt: skip
 
 
 def _partition(part: Partition, settings: Mapping[str, str]) -> Partition:
@@ -65,10 +68,9 @@ _QOS_LIMITS = (
 )  # fmt: skip
 
 
-def _limits(qos: str, settings: Mapping[str, str]) -> list[Limit]:
+def _limits(qos: str, settings: Mapping[str, str], hierarchy: Hierarchy) -> list[Limit]:
     """Of the jobs of a QoS; of a partition's own QoS, of all jobs in the partition."""
-    hierarchy = Hierarchy(settings)
-    parts = [name for name in _names(settings, "partition.")
+    parts = [name for name in names_under(settings, "partition.")
              if settings.get(f"partition.{name}.QoS") == qos]  # fmt: skip
     found = []
     for scope, tres, jobs in _QOS_LIMITS:

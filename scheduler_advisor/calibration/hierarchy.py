@@ -9,7 +9,7 @@ jobs exceed what their accounts may hold. What they hold still counts against th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from scheduler_advisor.engine.limits import Limit
@@ -23,6 +23,12 @@ def gpu_limit(text: str) -> int | None:
     """GPUs in a list of limits such as ``cpu=64,gres/gpu=8``; None: not limited."""
     found = GPUS.search(text)
     return int(found[1]) if found else None
+
+
+def names_under(settings: Mapping[str, str], prefix: str) -> list[str]:
+    """Whom settings such as ``qos.NAME.GrpTRES`` are about."""
+    return sorted({key[len(prefix) :].rpartition(".")[0] for key in settings
+                   if key.startswith(prefix)})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +51,10 @@ class Hierarchy:
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = settings
-        self._qos = sorted(set(_second(settings, "qos.")))
+        self._qos = names_under(settings, "qos.")
         self._of_partition = {
             name: settings[f"partition.{name}.QoS"]
-            for name in sorted(set(_second(settings, "partition.")))
+            for name in names_under(settings, "partition.")
             if settings.get(f"partition.{name}.QoS", "N/A") not in ("", "N/A", "(null)")
         }
 
@@ -91,7 +97,3 @@ class Hierarchy:
 
     def _over(self, qos: str) -> bool:
         return "OverPartQOS" in self._settings.get(f"qos.{qos}.Flags", "").split(",")
-
-
-def _second(settings: Mapping[str, str], prefix: str) -> Iterator[str]:
-    return (key[len(prefix) :].rpartition(".")[0] for key in settings if key.startswith(prefix))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from scheduler_advisor.engine.outcome import Outcome
 from scheduler_advisor.engine.parts.driver import driver_of
-from scheduler_advisor.engine.policy import Backfill
+from scheduler_advisor.engine.prepare import PLANNED
 
 EVENT_S, EVENT_NODE_S = 0.5e-6, 0.4e-9
 SHADOW_S, SHADOW_NODE_S = 1e-6, 3e-9  # a promise to the head looks at every node
@@ -23,7 +23,7 @@ def counted_s(outcome: Outcome) -> float:
     nodes, policy = len(outcome.cluster), outcome.policy
     if driver_of(outcome.jobs, policy).plain:
         return outcome.events * PLAIN_EVENT_S + outcome.examined * PLAIN_LOOK_S
-    planned = policy.backfill in (Backfill.CONSERVATIVE, Backfill.CONSERVATIVE_COMPRESS)
+    planned = policy.backfill in PLANNED
     look = PLAN_S if planned and nodes > 1 else LOOK_S
     return (
         outcome.events * (EVENT_S + nodes * EVENT_NODE_S)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_advisor.calibration.grade import Grade
-from scheduler_advisor.engine.policy import Backfill
 from scheduler_advisor.engine.policy_text import to_toml
+from scheduler_advisor.engine.prepare import PLANNED
 from scheduler_advisor.past import Past
 from scheduler_advisor.search.alter import World
 from scheduler_advisor.search.bench import Bench, Trial
@@ -15,7 +15,6 @@ from scheduler_advisor.search.candidate import Weekly, harmed
 from scheduler_advisor.search.effects import Effects
 from scheduler_advisor.search.usable import FEW
 
-PLANNED = (Backfill.CONSERVATIVE, Backfill.CONSERVATIVE_COMPRESS)
 LOADS = (1.3, 0.7)  # the longest replays first, so that no process is left over with one
 FIGURES = (
     ("mean_wait_s", False), ("p95_wait_s", False), ("urgent_p95_s", False), ("big_p95_s", False),
